@@ -1,4 +1,4 @@
-// The public C API. include/fp32shim/fp32shim.h documents each function.
+// Defines the public C API. include/fp32shim/fp32shim.h documents each function.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -43,13 +43,13 @@ record::RecordingControl* recorded_changes() {
     return recording != nullptr ? recording->control() : nullptr;
 }
 
-/// Parses a precision that a program may request. Returns nothing for those that are for rules only.
+/// Parses a precision that a program may request. Returns nullopt for precisions that are only for rules.
 std::optional<Precision> precision_of(const char* text) {
     return policy::parse_word(policy::default_precision_words, text);
 }
 
-/// Copies `text` and a '\0'. Returns false if they do not fit. A null `buffer` of size 0 means that no copy is
-/// wanted, and gives true.
+/// Copies `text` and a '\0' to `buffer`. Returns false if they do not fit. If `buffer` is null and `size` is 0, no
+/// copy is wanted, and the result is true.
 bool copy_out(std::string_view text, char* buffer, std::size_t size) {
     if (buffer == nullptr) return size == 0;
     if (text.size() >= size) return false;
@@ -67,7 +67,7 @@ struct PrecisionSetting {
     Source source;
 };
 
-/// Returns the precision for calls of this thread that no policy rule matches, and its source.
+/// Returns the precision for calls of this thread that no policy rule matches, and the source of the precision.
 PrecisionSetting setting_in_force() {
     if (const ThreadContext* context = existing_thread_context();
         context != nullptr && context->scopes.innermost().precision >= 0)
@@ -172,7 +172,7 @@ int fp32shim_pop_scope(void) {
 
 int fp32shim_scope_depth(void) {
     const ErrnoKeeper keep;
-    if (!is_active()) return 0;  // pop does nothing then, and a loop that pops down to a depth must end
+    if (!is_active()) return 0;  // a pop does nothing then, and a loop that pops down to a depth must end
     const ThreadContext* const context = existing_thread_context();
     return context == nullptr ? 0 : context->scopes.c_api_depth();
 }

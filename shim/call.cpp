@@ -1,4 +1,5 @@
-// The gate of governed calls: forwards calls that need not be governed, and hands the others to blas/ or cublas/.
+// Defines fp32shim_govern, the C++ part of the gate. It forwards calls that need not be governed, and hands all
+// others to blas/, cublas/ or kernels/.
 #include "shim/blas/govern/express.hpp"
 #include "shim/blas/govern/govern.hpp"
 #include "shim/blas/product.hpp"
@@ -14,15 +15,15 @@ extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim:
     site = rebound_site(site);
     const CallOutcome untouched{0, site->real};
     carry_out_waiting_command();
-    const std::uint32_t change_count = settings_change_count();  // read before the settings
+    const std::uint32_t change_count = settings_change_count();  // must be read before the settings
     const Settings& in_force = settings();
     // A stand-in has another signature than the called function, so the gate cannot jump to it.
     const bool stands_in = site->runs_batch_one_by_one();
-    // If the site's target was set under older settings, a call may be governed needlessly, which does no harm.
+    // If the call site's target was set under older settings, a call may be governed needlessly, which does no harm.
     if (!stands_in &&
         (in_force.forward_everything || !site->is_blas || site->forwards_while_bound.load(std::memory_order_relaxed)))
         return untouched;
-    // A bare name may be that of any library's function.
+    // A function with a bare name, such as `sgemm`, may be one of any library, so its arguments are checked first.
     if (!stands_in && site->function->convention == CallingConvention::bare &&
         !blas::arguments_look_like_pointers(*site->function, *frame))
         return untouched;

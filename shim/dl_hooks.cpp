@@ -1,9 +1,10 @@
-// dlsym, dlvsym and dlclose. A program that looks up `cblas_sgemm` in a library by dlsym bypasses preloaded
-// libraries. Here it gets an entry point of the shim that stands for that library's function. For all other names,
-// the hooks jump to the real functions (entry/*.S), since those depend on their caller's address.
+// Defines dlsym, dlvsym and dlclose. A program that looks up `cblas_sgemm` in a library by dlsym bypasses preloaded
+// libraries. These hooks answer with an entry point of the shim that stands for that library's function. For all
+// other names, the hooks jump to the real functions (entry/*.S), because the real functions depend on their caller's
+// address.
 //
-// The path to the real functions uses only the shim's own reader and calls no other library: sanitizer runtimes look
-// up their own strcmp through these hooks before it works.
+// The path to the real functions uses only the shim's own reader of ELF tables and calls no other library, because
+// sanitizer runtimes look up their own strcmp through these hooks before their strcmp works.
 #include <dlfcn.h>
 
 #include "shim/kernels/driver_calls.hpp"
@@ -30,7 +31,7 @@ extern "C" {
 using DlsymFunction = void* (*)(void* handle, const char* name);
 using DlvsymFunction = void* (*)(void* handle, const char* name, const char* version);
 
-// The entry points (entry/*.S) jump to these functions.
+// The code in entry/*.S jumps to the functions at these addresses.
 __attribute__((visibility("hidden"))) constinit DlsymFunction fp32shim_real_dlsym = nullptr;
 __attribute__((visibility("hidden"))) constinit DlvsymFunction fp32shim_real_dlvsym = nullptr;
 
@@ -44,7 +45,8 @@ namespace fp32shim {
 namespace {
 
 void find_real_lookups() {
-    // A thread that sees dlsym must see dlvsym too: aarch64 may make one store visible before the other.
+    // A thread that sees the address of dlsym must also see that of dlvsym. aarch64 may make one store visible before
+    // another.
     if (__atomic_load_n(&fp32shim_real_dlsym, __ATOMIC_ACQUIRE) != nullptr) return;
     const auto real_dlvsym = reinterpret_cast<DlvsymFunction>(next_definition("dlvsym"));
     const auto real_dlsym = reinterpret_cast<DlsymFunction>(next_definition("dlsym"));
@@ -68,11 +70,11 @@ void warn_no_entry_left(const char* name) {
     system::stderr_line(line.view());
 }
 
-/// Returns the answer to a lookup that found the address `found`: an entry point of the shim. Returns `found` itself
-/// if no entry point is left, or if `found` is not code of a known object (data, another linker namespace, code of a
-/// hook).
+/// Returns the answer to a lookup that found the address `found`, which is an entry point of the shim. Returns
+/// `found` itself if no entry point is left, or if `found` is not code of a known object (data, another linker
+/// namespace, code of a hook).
 void* entry_point_for(const char* name, void* found) {
-    // Some programs look up a function before each call. For a known function, the loaded objects need not be
+    // Some programs look up a function before each call. If the function is known, the loaded objects need not be
     // examined.
     if (void* known = known_dlsym_entry(find_function(name), found)) return known;
     const elf::ReadGuard reading;
@@ -86,15 +88,16 @@ void* entry_point_for(const char* name, void* found) {
     return found;
 }
 
-/// Returns true if a lookup with RTLD_NEXT from this caller finds an entry point of the shim. Such a caller is
-/// another preloaded library that wraps a product. The entry point would find that wrapper as its provider, so the
-/// caller has to get an entry point for the next definition after the shim's.
+/// Returns true if a lookup with RTLD_NEXT from this caller finds an entry point of the shim. The caller is then
+/// another preloaded library that wraps a product. An entry point for direct calls would find this wrapper as its
+/// provider, so the caller has to get an entry point for the next definition after the shim's.
 bool next_is_entry_point(const char* name, std::uintptr_t return_address) {
     const elf::ReadGuard reading;
     return find_by_rtld_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
 }
 
-/// Returns the address that a lookup from `return_address` would find if the shim were not loaded; nullptr if none.
+/// Returns the address that a lookup from `return_address` would find if the shim were not loaded; nullptr if there
+/// is none.
 void* find_past_shim(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::ReadGuard reading;
     const LoadedObject* caller = object_containing(return_address - 1);
@@ -103,7 +106,7 @@ void* find_past_shim(void* handle, const char* name, std::string_view version, s
     return find_by_handle(handle, system::view(name), version).address;
 }
 
-/// Returns true if the loader searches the shim for a lookup in this handle of dlopen.
+/// Returns true if the loader searches the shim for a lookup in `handle`, which dlopen returned.
 bool includes_shim(const void* handle) {
     const elf::ReadGuard reading;
     return handle_scope_contains(handle, elf::own_object());
@@ -120,14 +123,15 @@ bool is_import_by_python(const char* name) {
     return (has("python") || has("auto")) && value_at_start("FP32_MATMUL_DISABLE").empty();
 }
 
-/// Returns true if a lookup from `return_address` has to find a function as it would without the shim: one of the
-/// CUDA driver, unless kernels are asked for.
+/// Returns true if a lookup from `return_address` has to find a function as it would without the shim. This applies
+/// to functions of the CUDA driver, unless the settings ask for kernels.
 bool must_find_real_function(FunctionIndex function, std::uintptr_t return_address) {
     return functions[function].convention == CallingConvention::driver &&
            !kernels::intercepts_lookups_of(return_address - 1);
 }
 
-/// Binds the object that looks a function of the CUDA driver up to its own variable of that name, if it has one.
+/// If the object that looks up a function of the CUDA driver has a variable of this name, binds the object to its own
+/// variable.
 void rebind_own_variables(std::uintptr_t return_address, const char* name) {
     const elf::ReadGuard reading;
     if (const link_map* const caller = elf::object_at(return_address - 1))
@@ -140,17 +144,18 @@ void* real_lookup(void* handle, const char* name, const char* version) {
     return version == nullptr ? fp32shim_real_dlsym(handle, name) : fp32shim_real_dlvsym(handle, name, version);
 }
 
-/// Returns the answer to a dlsym or dlvsym call for the name of an intercepted function, as entry_point_for() does.
-/// Returns nullptr, with the loader's message in dlerror, if only the shim has the name. `version` is nullptr for
-/// dlsym.
+/// Returns the answer to a call of dlsym or dlvsym for the name of an intercepted function, as entry_point_for()
+/// does. If only the shim has the name, returns nullptr, and dlerror has the loader's message. `version` is nullptr
+/// for dlsym.
 void* answer_lookup(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
     void* found = nullptr;
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {
         found = real_lookup(handle, name, version);
-        // If the loader found the shim's name, and no library has the function, it has not set dlerror.
+        // If the loader found the name in the shim, and no library has the function, the loader has not set dlerror.
         if (found == nullptr && !includes_shim(handle)) return nullptr;
     }
-    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which would be the shim here.
+    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function. That would be the shim, so the shim
+    // searches itself.
     if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {
         const std::string_view wanted = version == nullptr ? std::string_view{} : system::view(version);
         found = find_past_shim(handle, name, wanted, return_address);
@@ -159,9 +164,9 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
         return reinterpret_cast<void*>(onednn::wrap_setter(reinterpret_cast<onednn::SetVerbose*>(found)));
     if (found != nullptr)
         return must_find_real_function(find_function(name), return_address) ? found : entry_point_for(name, found);
-    // No other object has the name, so the lookup has to fail as in the loader. The real function fails and sets
-    // dlerror (which names this library as the place searched). RTLD_NEXT depends on the return address, so this call
-    // must not become a jump.
+    // No other object has the name, so the lookup has to fail as it does in the loader. The real function fails and
+    // sets dlerror, which then names this library as the place that was searched. RTLD_NEXT depends on the return
+    // address, so this call must not become a jump.
     void* nothing = real_lookup(RTLD_NEXT, name, version);
     asm volatile("" : "+r"(nothing));
     return handle == RTLD_NEXT || handle == RTLD_DEFAULT ? nothing : nullptr;
@@ -195,13 +200,13 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
     using namespace fp32shim;
     static constinit NextFunction<int(void*)> real{"dlclose"};
     auto* const real_dlclose = real.get();
-    if (real_dlclose == nullptr) return -1;  // impossible: there is no C library
+    if (real_dlclose == nullptr) return -1;  // impossible, because there would be no C library
     record_files_before_closing(recorded_objects(), handle);
     int result = 0;
     {
         const elf::CloseGuard closing;
         result = real_dlclose(handle);
     }
-    forget_unloaded_objects();  // something else may be loaded at the same address
+    forget_unloaded_objects();  // another object may be loaded at the same address
     return result;
 }

@@ -1,5 +1,5 @@
-// Notes the loaded objects when the program ends: by `exit`, or by a function that runs no handlers. Workers of
-// multiprocessing, joblib, Celery and Ray use the latter.
+// Notes the loaded objects when the program ends, by `exit` or by a function that runs no exit handlers. Workers of
+// multiprocessing, joblib, Celery and Ray end by such a function.
 #include <unistd.h>
 
 #include <atomic>
@@ -14,8 +14,9 @@
 namespace fp32shim {
 namespace {
 
-/// Notes the loaded objects in the recording, or in a mark. Changes nothing that products need, since the program may
-/// still call products afterwards. Uses nothing that is destroyed before the process ends. Async-signal-safe.
+/// Notes the loaded objects in the recording, or in a mark in the run's file. Changes nothing that products need,
+/// because the program may still call products afterwards. Uses nothing that is destroyed before the process ends.
+/// Async-signal-safe.
 void record_loaded_files_at_exit() {
     record::Recording* recording = own_recording();
     if (recording == nullptr || has_changed_log()) write_loaded_files_mark();
@@ -30,8 +31,8 @@ __attribute__((destructor)) void record_exit() {
     if (watches_children()) record_loaded_files_at_exit();
 }
 
-/// Notes the loaded objects before `_exit`, once per process: if this code faults, the program's handler may lead
-/// here again.
+/// Notes the loaded objects before `_exit`, once per process, because the program's handler may call `_exit` again if
+/// this code faults.
 void record_files_before_end() {
     static constinit std::atomic<std::int32_t> noted_process{0};
     if (!watches_children() || shares_parents_memory()) return;
@@ -43,7 +44,7 @@ void record_files_before_end() {
 using End = void(int);
 constinit NextFunction<End> real_posix_exit{"_exit"}, real_c_exit{"_Exit"}, real_quick_exit{"quick_exit"};
 
-/// Finds the real functions early, since a program may call them after its memory was damaged.
+/// Finds the real functions early, because a program may call them after its memory was damaged.
 __attribute__((constructor)) void find_real_exits() {
     for (auto* real : {&real_posix_exit, &real_c_exit, &real_quick_exit}) real->get();
 }

@@ -1,10 +1,10 @@
-// getenv. A oneDNN that asks for its verbose mode is answered by onednn/copies.cpp. With FP32SHIM_XLA_FLAG, which
-// `fp32shim run --pin` sets, an XLA that asks for XLA_FLAGS is told one flag more than the environment has. With that
+// Defines getenv. If a oneDNN asks for its verbose mode, onednn/copies.cpp answers. If FP32SHIM_XLA_FLAG is set, as
+// by `fp32shim run --pin`, an XLA that asks for XLA_FLAGS gets one flag more than the environment has. With this
 // flag, products go to cuBLAS, where a floor holds, and not into kernels of Triton.
 //
-// The environment itself stays as it is. XLA ends the program on a flag that it does not know, so another XLA, in
-// this process or in a child, must not find the flag there. Other threads may be reading the environment. And
-// programs often replace the variable before XLA reads it, which is at its first use.
+// The environment itself is not changed, for three reasons. XLA ends the program on a flag that it does not know, so
+// another XLA, in this process or in a child, must not find the flag there. Other threads may be reading the
+// environment. And programs often replace the variable before XLA reads it, which is at XLA's first use.
 #include <link.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ using Getenv = char*(const char*);
 constinit NextFunction<Getenv> real_getenv{"getenv"};
 
 // The loader stores this pointer when it relocates this library. Resolvers of indirect functions in other libraries
-// run earlier, when nothing here works, and may ask for a variable.
+// may ask for a variable earlier, when no code of this library works.
 constexpr char relocation_mark = 0;
 const char* volatile relocated = &relocation_mark;
 bool is_relocated() { return relocated == &relocation_mark; }
@@ -46,17 +46,16 @@ bool is_xla_flags(const char* name) {
     return true;
 }
 
-constexpr std::string_view blanks = " \t\r\n\v\f";  // between flags, as XLA reads them
+constexpr std::string_view blanks = " \t\r\n\v\f";  // characters that separate flags for XLA
 
-/// The program's flags joined with the pinned one, as XLA got them. They are never freed, since XLA may keep the
-/// pointer.
+/// A text that XLA got: the program's flags and the pinned flag. It is never freed, because XLA may keep the pointer.
 struct JoinedFlags {
     const JoinedFlags* next;
     std::string_view text;
 };
 constinit std::atomic<const JoinedFlags*> given_texts{nullptr};
 
-/// Returns the program's flags and the pinned one; nullptr if there is no memory.
+/// Returns the program's flags `own` followed by the pinned flag; nullptr if there is no memory.
 const char* join_flags(std::string_view own, std::string_view pinned) {
     const JoinedFlags* newest = given_texts.load(std::memory_order_acquire);
     for (const JoinedFlags* given = newest; given != nullptr; given = given->next)
@@ -74,7 +73,7 @@ const char* join_flags(std::string_view own, std::string_view pinned) {
     return text;
 }
 
-/// Returns the last flag with this name, such as `--name=false`; empty if there is none.
+/// Returns the last of `flags` with this name, such as `--name=false`; empty if there is none.
 std::string_view last_flag(std::string_view flags, std::string_view name) {
     std::string_view found;
     while (!flags.empty()) {
@@ -85,7 +84,7 @@ std::string_view last_flag(std::string_view flags, std::string_view name) {
     return found;
 }
 
-/// Returns true if a flag has the value of the pinned one, which has the same name. XLA reads `0`, `False` and
+/// Returns true if `flag` has the value of the flag `pinned`, which has the same name. XLA reads `0`, `False` and
 /// `FALSE` as `false`.
 bool is_as_pinned(std::string_view flag, std::string_view pinned) {
     const std::size_t name_size = pinned.find('=');
@@ -93,8 +92,8 @@ bool is_as_pinned(std::string_view flag, std::string_view pinned) {
     return policy::equal_ignoring_case(value, wanted) || (wanted == "=false" && value == "=0");
 }
 
-/// Returns true if the bytes have `text` as a whole string. Other flags have longer names. Calls memmem, because
-/// searching hundreds of megabytes byte by byte takes seconds.
+/// Returns true if `bytes` contain `text` as a whole string between NULs, because the names of other flags may
+/// contain it. Calls memmem, because searching hundreds of megabytes byte by byte takes seconds.
 bool contains_string(std::string_view bytes, std::string_view text) {
     for (std::size_t at = 0; at < bytes.size();) {
         const void* const found = memmem(bytes.data() + at, bytes.size() - at, text.data(), text.size());
@@ -107,8 +106,8 @@ bool contains_string(std::string_view bytes, std::string_view text) {
     return false;
 }
 
-/// Notes that XLA reads its flags without the pinned one. Recordings of this process no longer say that the pinned
-/// flag is in force.
+/// Notes that XLA reads its flags without the pinned flag. Recordings of this process then no longer say that the
+/// pinned flag is in force.
 void note_not_pinned() {
     pins_without_effect.fetch_or(record::pin_xla, std::memory_order_relaxed);
     if (record::Recording* const recording = own_recording()) recording->withdraw_pins(record::pin_xla);
@@ -158,7 +157,7 @@ extern "C" __attribute__((visibility("default"))) char* getenv(const char* name)
     using namespace fp32shim;
     if (!is_relocated()) return nullptr;
     Getenv* const real = real_getenv.get();
-    if (real == nullptr) return nullptr;  // impossible: there is no C library
+    if (real == nullptr) return nullptr;  // impossible, because there would be no C library
     char* const value = real(name);
     const bool may_be_verbose = name[0] == 'O' || name[0] == 'D' || name[0] == 'M';
     if (may_be_verbose && onednn::is_verbose_variable(system::view(name)))

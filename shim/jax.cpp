@@ -1,5 +1,5 @@
-// Records the products that fp32shim_jax.py finds in the programs that JAX has XLA compile for a CPU. XLA multiplies
-// in code that it makes itself, and exports nothing by which its products could be seen.
+// Records products of programs that JAX has XLA compile for a CPU. XLA multiplies in code that it generates, and
+// exports nothing by which its products could be seen. So fp32shim_jax.py finds the products and reports them here.
 #include "record/onednn/line.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/onednn/copies.hpp"
@@ -11,10 +11,11 @@
 namespace fp32shim {
 namespace {
 
-/// The call site of all products that fp32shim_jax.py reports; its provider is the object with XLA.
+/// The call site of all products that fp32shim_jax.py reports. Its provider is the object that contains XLA.
 constinit Site site{};
 
-/// Returns the object of this name; nullptr if there is none, or several. Precondition: an elf::ReadGuard is held.
+/// Returns the loaded object of this name; nullptr if there is none, or more than one. An elf::ReadGuard must be
+/// held.
 LoadedObject* only_object_of_name(std::string_view name) {
     const link_map* found = nullptr;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
@@ -27,7 +28,7 @@ LoadedObject* only_object_of_name(std::string_view name) {
 
 bool record_jax_product(const char* library, const char* line, const char* where) {
     const system::ErrnoAndFloatGuard kept;
-    const Settings& in_force = settings();  // reads them, before the loader's list is held
+    const Settings& in_force = settings();  // reads the settings before the list of loaded objects is locked
     record::OneDnnExecution execution;
     {
         const elf::ReadGuard reading;
@@ -39,7 +40,8 @@ bool record_jax_product(const char* library, const char* line, const char* where
             return true;
         }
         record::parse_onednn_line(system::view(line), execution);
-        // Noted first, and for good: later recordings of this process and of forked children do not have the row.
+        // This is noted before the product is recorded, and permanently, because later recordings of this process and
+        // of forked children do not have the product's row.
         if (execution.actual != policy::AppliedFormat::fp32 && execution.actual != policy::AppliedFormat::fp64)
             onednn::note_findings(*object, record::format::object_has_narrow_jax);
     }
@@ -50,10 +52,11 @@ bool record_jax_product(const char* library, const char* line, const char* where
 }  // namespace
 }  // namespace fp32shim
 
-/// Called by fp32shim_jax.py. If `line` is nullptr, the call announces that from now on, a call reports each product
-/// of each program that the XLA in `library` compiles for a CPU; it returns 0 if the settings ask for no such
-/// reports, or if the library is not found. Otherwise `line` is a product, or a program whose products are not known,
-/// in the form in which oneDNN prints executions. `where` is the program's line; empty: not known.
+/// fp32shim_jax.py calls this function. If `line` is nullptr, the call announces that from now on, each product of
+/// each program that the XLA in `library` compiles for a CPU will be reported. The result is then 0 if the settings
+/// ask for no such reports, or if the library is not found. Otherwise `line` is a product, or a program whose
+/// products are not known, in the form in which oneDNN prints executions. `where` is the program's line; empty if it
+/// is unknown.
 // NOLINTNEXTLINE(readability-identifier-naming): the underscore says that the function is private
 extern "C" __attribute__((visibility("default"))) int _fp32shim_jax(const char* library, const char* line,
                                                                     const char* where) {

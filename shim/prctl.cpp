@@ -1,6 +1,6 @@
-// Handles requests to the kernel after which the shim would kill the program. One turns reading the processor's
-// counter, by which the shim measures time, into a fault. In strict seccomp, nearly every system call kills the
-// thread.
+// Handles requests to the kernel that would make the shim's own code kill the program. One request turns every read
+// of the processor's time counter, by which the shim measures time, into a fault. Another request enters strict
+// seccomp, where nearly every system call kills the thread.
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 
@@ -27,10 +27,10 @@ void leave_counter_for_clock() {
     constexpr std::uint64_t without_recording = 1'000'000'000;
     record::Recording* recording = own_recording();
     record::use_kernel_clock(recording == nullptr ? without_recording : recording->ticks_rate());
-    settings_changed();  // stops events of the express lane
+    settings_changed();  // stops the express lane from reading the counter for events
 }
 
-/// Takes this thread's scratch memory, since taking it later may kill the process.
+/// Takes this thread's scratch memory, because taking it later may kill the process.
 void prepare_scratch(std::size_t bytes) {
     const Settings* const in_force = known_settings();
     if (in_force == nullptr || in_force->policy.cpu_mode == policy::CpuMode::off) return;
@@ -39,9 +39,8 @@ void prepare_scratch(std::size_t bytes) {
     scratch.release();
 }
 
-/// Prepares for a filter of system calls, which may forbid new threads. The program may set the filter by a call
-/// that does not come here. But unless the program is privileged, it has to set `no_new_privs` first, which it does
-/// by prctl.
+/// Prepares for a filter of system calls, which may forbid new threads. The program may set the filter by a call that
+/// does not come here. But unless the program is privileged, it has to set `no_new_privs` first, usually by prctl.
 void prepare_for_filter() {
     constexpr std::size_t enough_for_one_thread = std::size_t{16} << 20;
     record::stop_amx_queries();
@@ -49,7 +48,7 @@ void prepare_for_filter() {
     prepare_scratch(enough_for_one_thread);
 }
 
-/// Prepares everything that later products need, since the first product may still follow.
+/// Prepares everything that later products need, because the program's first product may still follow.
 void prepare_for_strict_seccomp() {
     const Settings& before = settings();
     blas::start_no_more_threads();

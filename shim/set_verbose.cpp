@@ -1,5 +1,5 @@
-// The functions by which a program changes the verbose mode of oneDNN: oneDNN's own, and those that
-// torch.backends.mkldnn.verbose and intel_extension_for_pytorch.verbose call. A mode that the program sets decides
+// Defines the functions by which a program changes the verbose mode of oneDNN: oneDNN's own functions, and those that
+// torch.backends.mkldnn.verbose and intel_extension_for_pytorch.verbose call. The mode that the program sets decides
 // what the program sees. In every mode, oneDNN tells the shim what it executes.
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
@@ -28,7 +28,7 @@ int set_verbose(std::string_view name, int level, void* return_address) {
 
 FP32SHIM_SET_VERBOSE("dnnl_set_verbose", set_verbose_of_onednn)
 FP32SHIM_SET_VERBOSE("mkldnn_set_verbose", set_verbose_of_mkldnn)
-// int torch_ipex::utils::onednn_set_verbose(int level)
+// The mangled name of int torch_ipex::utils::onednn_set_verbose(int level)
 FP32SHIM_SET_VERBOSE("_ZN10torch_ipex5utils18onednn_set_verboseEi", set_verbose_of_torch_ipex)
-// int torch::verbose::_mkldnn_set_verbose(int level)
+// The mangled name of int torch::verbose::_mkldnn_set_verbose(int level)
 FP32SHIM_SET_VERBOSE("_ZN5torch7verbose19_mkldnn_set_verboseEi", set_verbose_of_torch)

@@ -31,19 +31,19 @@ constexpr std::string_view library_names[] = {
 };
 
 bool is_library_name(std::string_view name) {
-    // A library name without a version is a link that only compilers use.
+    // A file name without a version, such as `libblas.so`, is a link that only linkers use, when a program is built.
     return name.find(".so.") != std::string_view::npos &&
            std::ranges::any_of(library_names, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// A library: the name for which the loader searches, and the path that it finds.
+/// A library with the name for which the loader searches and the path at which the loader finds it.
 struct LocatedLibrary {
     std::string name;
     std::string path;
 };
 
-/// Returns the libraries in the loader's cache, from lines like `  libblas.so.3 (libc6,x86-64) =>
-/// /lib/…/libblas.so.3`.
+/// Returns the libraries in the loader's cache. `ldconfig -p` prints them in lines like
+///   `libblas.so.3 (libc6,x86-64) => /lib/…/libblas.so.3`.
 std::vector<LocatedLibrary> read_loader_cache() {
     std::vector<LocatedLibrary> found;
     const std::unique_ptr<FILE, int (*)(FILE*)> output(
@@ -65,7 +65,8 @@ std::vector<LocatedLibrary> read_loader_cache() {
     return found;
 }
 
-/// Returns the libraries that the loader finds by name, in its search order: LD_LIBRARY_PATH, then its cache.
+/// Returns the libraries that the loader finds by name, in the order of its search: first LD_LIBRARY_PATH, then its
+/// cache.
 std::vector<LocatedLibrary> findable_libraries() {
     std::vector<LocatedLibrary> found;
     const char* variable = std::getenv("LD_LIBRARY_PATH");
@@ -94,7 +95,7 @@ std::string call_text_function(void* library, const std::string& name) {
     return text == nullptr ? std::string() : text;
 }
 
-/// Returns the version in OpenBLAS's description of itself: `0.3.21` of `OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH …`.
+/// Returns the second word of OpenBLAS's configuration text, its version: `0.3.21` in `OpenBLAS 0.3.21 NO_LAPACKE`.
 std::string version_in(const std::string& config) {
     std::istringstream words(config);
     std::string word;
@@ -177,7 +178,8 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
 
 std::vector<BlasLibrary> find_blas_libraries() {
     std::vector<BlasLibrary> libraries;
-    std::set<std::string> names;  // the loader takes the first library with a name, so later ones are skipped
+    // The loader takes the first library with a name, so later libraries with an equal name are skipped.
+    std::set<std::string> names;
     for (const LocatedLibrary& candidate : findable_libraries()) {
         if (!is_library_name(candidate.name) || !names.insert(candidate.name).second) continue;
         libraries.push_back(identify_blas(candidate.name, candidate.path));

@@ -1,4 +1,5 @@
-// Finds the BLAS libraries on this machine: implementation, version, and the kernels chosen for this processor.
+// Finds the BLAS libraries on this machine, with their implementations, their versions and the kernels that they
+// chose for this processor.
 #pragma once
 
 #include <string>
@@ -13,15 +14,17 @@ struct BlasLibrary {
     std::string soname;  ///< name by which programs request it from the loader
     std::string path;    ///< path at which the loader finds it
     std::string file;    ///< the path with all symbolic links resolved
-    /// `OpenBLAS`, `BLIS`, `MKL`, `FlexiBLAS`, `NVBLAS` or `other`. A library that only forwards calls is `over
-    /// libfoo.so`, with the library to which it forwards.
+    /// `OpenBLAS`, `BLIS`, `MKL`, `FlexiBLAS`, `NVBLAS` or `other`. A library that only forwards its calls to
+    /// `libfoo.so` has the value `over libfoo.so`.
     std::string implementation;
-    std::string version;  ///< version that the library itself reports; empty: unknown
-    std::string kernels;  ///< processor type of the kernels in use, `Haswell`; empty: unknown
-    std::string problem;  ///< reason why version and kernels could not be read from the library; empty: none
+    std::string version;  ///< version that the library itself reports; empty if it is unknown
+    std::string kernels;  ///< type of processor for which the kernels in use were written, such as `Haswell`; empty
+                          ///< if it is unknown
+    std::string problem;  ///< reason why version and kernels could not be read from the library; empty if they could
 };
 
-/// Returns true if a function of this name identifies an implementation of BLAS: `flexiblas_info`.
+/// Returns true if only one implementation of BLAS exports a function of this name. FlexiBLAS, for example, exports
+/// `flexiblas_info`.
 bool identifies_blas_implementation(std::string_view name);
 
 /// Identifies a library by its file, then loads it in a child process to read its version and kernels.

@@ -1,11 +1,13 @@
-// Result of `fp32shim doctor` as JSON. "schema" changes if a key changes its meaning or is removed.
+// Converts the result of `fp32shim doctor` to JSON. The number "schema" changes if a key changes its meaning or is
+// removed.
 #include "cli/output/json.hpp"
 #include "cli/doctor/result.hpp"
 #include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {
 
-// nlohmann-json calls functions of this name to convert the types, even inside vectors.
+// nlohmann-json finds these overloads of `to_json` by the type of a value and calls them, even for elements of
+// vectors.
 
 static void to_json(Json& json, const Finding& finding) {
     json = {{"about", finding.about}, {"message", finding.message}, {"remedy", text_or_null(finding.remedy)}};

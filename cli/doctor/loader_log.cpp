@@ -15,19 +15,19 @@
 namespace fp32shim::cli {
 namespace {
 
-// Output of glibc 2.36, each line after `     PID:\t`:
+// glibc 2.36 prints lines of these forms, each after `     PID:\t`:
 //
 //     Initial object scopes
-//     object=PROGRAM [0]                       0: the linker namespace
+//     object=PROGRAM [0]                       0 is the linker namespace
 //      scope 0: PROGRAM LIBRARY LIBRARY …
 //     object=LIBRARY [0]
 //      scope 0: PROGRAM LIBRARY …              the global scope
-//      scope 1: ROOT LIBRARY …                 the libraries that dlopen brought in with it
+//      scope 1: ROOT LIBRARY …                 ROOT, which dlopen opened, and the libraries that it needs
 //     add LIBRARY [0] to global scope
 //     binding file CALLER [0] to PROVIDER [0]: normal symbol `NAME' [VERSION]
 //
-// After a dlopen, glibc lists all objects that were loaded with it. For objects that were loaded before, it lists
-// only their new scopes.
+// After a dlopen, glibc lists all objects that were loaded by it. For objects that were loaded before, it lists only
+// their new scopes.
 
 /// Splits `NAME [3]` into the name and the linker namespace.
 std::optional<std::pair<std::string, int>> name_and_namespace(std::string_view text) {
@@ -39,8 +39,8 @@ std::optional<std::pair<std::string, int>> name_and_namespace(std::string_view t
     return std::pair{std::string(text.substr(0, bracket)), number};
 }
 
-/// Splits a list of object names at blanks. If names contain blanks, takes the longest of the `known` names that
-/// fits.
+/// Splits a list of object names at blanks. If some of the `known` names contain blanks, takes the longest known name
+/// that fits.
 std::vector<std::string> split_scope(std::string_view text, const std::set<std::string>& known) {
     const bool has_blanks =
         std::ranges::any_of(known, [](const std::string& name) { return name.find(' ') != std::string::npos; });
@@ -146,12 +146,13 @@ class LoaderLogReader {
     int pid_;
     std::optional<LoggedProcess> process_;
     std::set<std::string> names_;
-    std::vector<std::map<std::size_t, std::string>> lines_;  // unsplit scopes of each object, by number of the scope
+    std::vector<std::map<std::size_t, std::string>> lines_;  // unsplit text of each object's scopes, by scope number
     std::size_t object_ = 0;
     std::vector<LoggedProcess> processes_;
 };
 
-/// Reads the output of one process with LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
+/// Reads the output of the loader for the process `pid`, which ran with LD_DEBUG=scopes or LD_DEBUG=scopes,bindings.
+/// Unknown lines are skipped.
 std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid) {
     LoaderLogReader reader(pid);
     for (std::string line; std::getline(log, line);) reader.read(line);
@@ -196,7 +197,7 @@ ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::s
     std::error_code error;
     std::map<int, std::filesystem::path> logs;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path(), error)) {
-        const std::string suffix = entry.path().extension().string();  // the extension is the process id: `.4711`
+        const std::string suffix = entry.path().extension().string();  // such as `.4711`, a dot and the process id
         int pid = 0;
         if (suffix.size() > 1) std::from_chars(suffix.data() + 1, suffix.data() + suffix.size(), pid);
         logs[pid] = entry.path();

@@ -25,15 +25,15 @@ struct BoundSymbol {
     std::string symbol;
 };
 
-/// Objects of one program image. A process has several images if it calls execve.
+/// The objects of one program image. A process that calls execve has several images, each with its own LoggedProcess.
 struct LoggedProcess {
     int pid = 0;
-    std::vector<LoggedObject> objects;        ///< the program first
-    std::vector<std::string> added_globally;  ///< objects that became RTLD_GLOBAL after the start, in order of time
-    std::vector<BoundSymbol> bindings;        ///< empty unless LD_DEBUG contains `bindings`
+    std::vector<LoggedObject> objects;        ///< loaded objects, of which the first is the program
+    std::vector<std::string> added_globally;  ///< objects that became RTLD_GLOBAL after the start, oldest first
+    std::vector<BoundSymbol> bindings;        ///< bound references; empty unless LD_DEBUG contains `bindings`
 };
 
-/// Result of running a program with LD_DEBUG.
+/// The result of running a program with LD_DEBUG.
 struct ObservedRun {
     std::string problem;  ///< reason why there is no log of the loader; empty if there is one
     ProgramEnd ended;
@@ -41,8 +41,8 @@ struct ObservedRun {
 };
 
 /// Runs the program to its end with LD_DEBUG. The program gets this process's environment, and its stdout goes to
-/// stderr. `with_bindings` also logs every symbol that is bound. This takes tens of MB for large programs, in a
-/// temporary folder.
+/// stderr. If `with_bindings` is true, the loader also logs every symbol that it binds. For large programs this log
+/// takes tens of MB in a temporary folder.
 ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
 }  // namespace fp32shim::cli

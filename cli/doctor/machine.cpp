@@ -25,8 +25,8 @@ int usable_cores() {
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
-/// Returns the name that the processor reports; on aarch64, where it reports none, the numbers of its implementer and
-/// part.
+/// Returns the name that the processor reports. Processors of aarch64 report no name, so the numbers of their
+/// implementer and part are returned.
 std::string processor_name() {
     std::ifstream file("/proc/cpuinfo");
     std::string implementer, part;
@@ -39,7 +39,7 @@ std::string processor_name() {
     return implementer.empty() ? std::string() : fmt::format("implementer{}, part{}", implementer, part);
 }
 
-/// Returns the version of NVIDIA's kernel module, `580.65.06`; empty if there is none.
+/// Returns the version of NVIDIA's kernel module, such as `580.65.06`; empty if the module is not loaded.
 std::string module_version() {
     std::ifstream file("/sys/module/nvidia/version");
     std::string version;
@@ -52,8 +52,8 @@ Function driver_function(void* library, const char* name) {
     return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// Asks NVIDIA's driver for its version and GPUs. Runs in a child process. Returns the keys problem, cuda and
-/// devices.
+/// Asks NVIDIA's driver for its version and GPUs. Runs in a child process. Returns an object with the keys `problem`,
+/// `cuda` and `devices`.
 Message ask_driver(const Message&) {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return {{"problem", "no NVIDIA driver"}};
@@ -112,7 +112,7 @@ Processor read_processor() {
     processor.architecture = "x86-64";
     using system::CpuFeature;
     using system::may_use;
-    // BLAS libraries mean F, DQ, CD, BW and VL together when they say AVX-512.
+    // When BLAS libraries say AVX-512, they mean its parts F, DQ, CD, BW and VL together.
     constexpr unsigned int avx512_parts = 1U << 16 | 1U << 17 | 1U << 28 | 1U << 30 | 1U << 31;
     unsigned int a = 0, b = 0, c = 0, d = 0;
     const bool has_parts = __get_cpuid_count(7, 0, &a, &b, &c, &d) == 1 && (b & avx512_parts) == avx512_parts;

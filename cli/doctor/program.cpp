@@ -29,7 +29,7 @@ bool is_needed_symbol(std::string_view name) {
            name == shim_mark;
 }
 
-/// A loaded program or library: its file, and the scopes in which the loader looks up its references.
+/// A loaded program or library, with its file and the scopes in which the loader looks up its references.
 struct LoadedObject {
     std::string name;  ///< name in the loader's output
     std::string path;
@@ -41,10 +41,10 @@ struct LoadedObject {
     std::vector<bool> is_global_scope;
 };
 
-/// Result of looking up a reference: the object to which the loader binds it.
+/// Result of looking up a reference: the object to which the loader binds the reference.
 struct SymbolResolution {
     const LoadedObject* provider = nullptr;  ///< null if no object exports the name
-    bool passes_shim = false;                ///< a preloaded shim would be found before `provider`
+    bool passes_shim = false;                ///< true if the loader would find a preloaded shim before `provider`
 };
 
 bool exports_symbol(const ElfFile& elf, const ElfSymbol& import) {
@@ -66,7 +66,7 @@ class LinkMap {
             object.name = loaded.name;
             object.link_namespace = loaded.link_namespace;
             object.is_program = &loaded == &process.objects.front();
-            // The only name of the program in the loader's output is its argument 0.
+            // In the loader's output, the name of the program is its argument 0, so its file is searched in PATH.
             object.path = object.is_program ? find_program(loaded.name, std::getenv("PATH")).path : loaded.name;
             object.path = std::filesystem::path(object.path).lexically_normal().string();
             if (auto elf = read_elf(object.path, is_needed_symbol)) {
@@ -124,7 +124,7 @@ class LinkMap {
 
 /// Tells whether the shim sees a call, and if not, why.
 struct CallVisibility {
-    std::string why;  ///< reason why the shim does not see the call; empty: the shim sees the call
+    std::string why;  ///< reason why the shim does not see the call; empty if the shim sees the call
     std::string remedy;
 };
 
@@ -150,8 +150,8 @@ constexpr std::string_view multiarch = "x86_64-linux-gnu";
 constexpr std::string_view multiarch = "aarch64-linux-gnu";
 #endif
 
-/// Returns the Python package of a file, `nvidia_cublas 13.4.1.3`, if a wheel's RECORD lists it; otherwise an empty
-/// text.
+/// Returns the Python package that contains the file at `path`, such as `nvidia_cublas 13.4.1.3`. Returns an empty
+/// text if no wheel's RECORD lists the file.
 std::string package_of(const std::string& path) {
     const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
     std::filesystem::path root = file.parent_path();
@@ -181,7 +181,7 @@ void add_calls(const LinkMap& objects, const LoadedObject& caller, ExaminedProce
         const FunctionKind kind = function_kind(import.name);
         if (kind != FunctionKind::blas && kind != FunctionKind::cublas) continue;
         const SymbolResolution binding = objects.binding(caller, import);
-        if (binding.provider == nullptr) continue;  // a weak reference, or a function that is never called
+        if (binding.provider == nullptr) continue;  // a weak reference, or a function that no loaded object exports
         // cuBLAS's own libraries call each other during a product that the program requested. These calls are not
         // listed.
         if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
@@ -205,7 +205,8 @@ void add_calls(const LinkMap& objects, const LoadedObject& caller, ExaminedProce
     }
 }
 
-/// Returns true for OpenBLAS, and for a LAPACK built on inner functions of OpenBLAS, like Debian's liblapack.so.3.
+/// Returns true if `library` is OpenBLAS, or a LAPACK that uses inner functions of OpenBLAS, such as Debian's
+/// liblapack.so.3.
 bool is_openblas(const LoadedObject& library) {
     const auto exports = [&](auto&& matches) {
         return std::ranges::any_of(library.elf.exports, matches, &ElfSymbol::name);
@@ -215,9 +216,9 @@ bool is_openblas(const LoadedObject& library) {
            (exports(is_openblas_optimized_lapack) && std::ranges::any_of(library.elf.needed, is_from_openblas));
 }
 
-/// Returns those LAPACK `routines` that multiply unseen inside `library`. If the library exports BLAS functions and
-/// either imports none or contains MKL, these are all of `routines`. Otherwise they are, in OpenBLAS, the routines
-/// with its own kernels; in any other library, none.
+/// Returns those LAPACK `routines` that multiply inside `library`, where the shim does not see their products. If the
+/// library exports BLAS functions and either imports none or contains MKL, returns all of `routines`. Otherwise
+/// returns for OpenBLAS the routines that have kernels of their own, and for any other library an empty list.
 std::vector<std::string> inner_routines(const LoadedObject& library, const std::vector<std::string>& routines) {
     const bool exports_blas = has_function_of_kind(library.elf.exports, FunctionKind::blas);
     const bool imports_blas = has_function_of_kind(library.elf.imports, FunctionKind::blas);
@@ -233,7 +234,7 @@ void add_inner_lapack(const LinkMap& objects, const LoadedObject& caller, Examin
     for (const ElfSymbol& import : caller.elf.imports) {
         if (!is_float32_lapack_routine(import.name)) continue;
         const LoadedObject* provider = objects.binding(caller, import).provider;
-        // OpenBLAS and its LAPACK call on behalf of another caller, which is listed itself.
+        // OpenBLAS and its LAPACK call LAPACK on behalf of another caller, and that caller is listed itself.
         if (provider == nullptr || is_openblas(caller)) continue;
         groups[provider].push_back(import.name);
     }
@@ -258,8 +259,8 @@ void add_inner_lapack(const LinkMap& objects, const LoadedObject& caller, Examin
     }
 }
 
-/// Adds a note if torch is loaded without cuBLAS. Either its build has no CUDA part, or it loads cuBLAS only on a
-/// GPU.
+/// Adds a note if torch is loaded without cuBLAS. Then either torch was built without CUDA, or it loads cuBLAS only
+/// on a machine with a GPU.
 void add_torch_note(const LinkMap& objects, ExaminedProcess& result) {
     const auto find = [&](std::string_view beginning) -> const LoadedObject* {
         for (const LoadedObject& object : objects.all()) {
@@ -283,8 +284,8 @@ void add_torch_note(const LinkMap& objects, ExaminedProcess& result) {
     }
 }
 
-/// Adds a note for each algorithm of this cublasLt that is known to be wrong. Loads the library in a child process to
-/// ask for its version.
+/// Adds a note for each algorithm that is known to give wrong results in the cublasLt at `path`. Loads the library in
+/// a child process to ask for its version.
 void add_known_wrong(const std::string& path, ExaminedProcess& result) {
     const auto ask = [&](const Message&) -> Message {
         void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -325,7 +326,7 @@ void add_bypasses(const LinkMap& objects, ExaminedProcess& result) {
     }
 }
 
-/// Examines the objects of one process.
+/// Examines the objects that one process loaded.
 ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings) {
     ExaminedProcess result;
     result.pid = process.pid;
@@ -353,7 +354,7 @@ ExaminedProgram run_and_examine_program(const std::string& path, const std::vect
     program.path = path;
     program.why_unseen = find_preload_obstacle(program.path).text;
     if (!program.why_unseen.empty()) {
-        // The file shows which libraries are linked in statically.
+        // The program cannot be observed, but its file shows which libraries are linked into it statically.
         if (auto file = scan_for_bypasses(program.path)) {
             ExaminedProcess inside;
             inside.program = program.path;

@@ -1,4 +1,4 @@
-// Examines a program: which of its objects call which BLAS, and which of its products the shim will see.
+// Examines a program: finds which of its objects call which BLAS, and which of its products the shim will see.
 #pragma once
 
 #include <set>
@@ -12,15 +12,16 @@
 
 namespace fp32shim::cli {
 
-/// The functions of one family that a loaded object calls in another object.
+/// Functions of one family (BLAS, cuBLAS or LAPACK) that a loaded object calls in another object or in itself.
 struct LibraryCalls {
     std::string caller;    ///< path of the calling object
     std::string provider;  ///< path of the called object, which may be the caller itself
-    std::string family;    ///< one of `blas`, `cublas`, `lapack`
+    std::string family;    ///< `blas`, `cublas` or `lapack`
     std::vector<std::string> functions;
     std::string why;  ///< reason why the shim does not see the calls; empty if it sees them
     std::string remedy;
-    std::string package;  ///< Python package that contains the provider, `nvidia_cublas 13.4.1.3`; empty: unknown
+    std::string package;  ///< Python package that contains the provider, such as `nvidia_cublas 13.4.1.3`; empty if
+                          ///< it is unknown
     BlasLibrary library;  ///< set if the provider is a BLAS for the CPU
 };
 
@@ -30,7 +31,7 @@ struct FileNote {
     std::string message;
 };
 
-/// Result for one process of the program.
+/// Facts about one process of the program.
 struct ExaminedProcess {
     int pid = 0;
     std::string program;
@@ -42,11 +43,12 @@ struct ExaminedProcess {
     std::vector<BoundSymbol> bindings;
 };
 
-/// Result for the program and all its processes.
+/// Facts about the program and all its processes.
 struct ExaminedProgram {
     std::string path;
-    std::string why_unseen;    ///< reason why no preload reaches the program; then it was not run; empty: none
-    std::string not_observed;  ///< reason why the run yielded no list of loaded objects; empty: none
+    std::string why_unseen;    ///< reason why no preload reaches the program, which was then not run; empty if a
+                               ///< preload reaches it
+    std::string not_observed;  ///< reason why the run yielded no list of loaded objects; empty if it yielded one
     bool was_run = false;
     ProgramEnd ended;
     std::vector<ExaminedProcess> processes;
@@ -55,9 +57,9 @@ struct ExaminedProgram {
     bool has_loaded_files() const { return was_run && not_observed.empty(); }
 };
 
-/// Examines the program's file. If the shim can be preloaded into it, runs the program once to its end and examines
-/// the files that it loaded; of their code it runs only what tells the version of BLAS libraries and cublasLt.
-/// `words` are the program's name as given by the user, and its arguments.
+/// Examines the program's file. If the shim can be preloaded into the program, runs the program once to its end and
+/// examines the files that it loaded. From BLAS libraries and cublasLt among them, calls the functions that tell
+/// their version. `words` are the program's name as the user gave it, and its arguments.
 ExaminedProgram run_and_examine_program(const std::string& path, const std::vector<std::string>& words,
                                         bool with_bindings);
 

@@ -1,4 +1,4 @@
-// Result of `fp32shim doctor`, and its output as text and JSON.
+// Defines the result of `fp32shim doctor`, and declares the functions that complete it and print it as text and JSON.
 #pragma once
 
 #include <optional>
@@ -20,16 +20,17 @@ struct DoctorResult {
     std::vector<BlasLibrary> libraries;
     ExaminedSettings settings;
     std::optional<ExaminedProgram> program;
-    std::vector<Finding> findings;  ///< about the machine, the settings and the program
+    std::vector<Finding> findings;  ///< findings about the machine, the settings and the program
     std::vector<std::string> seen;  ///< products of the program that the shim will see, one line each
     std::vector<Finding> not_seen;  ///< products of the program that the shim will not see
 };
 
-/// Fills the findings and the products that the shim will and will not see, from the other members. Also tries to
-/// load the library that `run` preloads.
+/// Fills `findings`, `seen` and `not_seen` from the other members. Also tries to load the library that `run`
+/// preloads.
 void judge_program_and_machine(DoctorResult& result);
 
-/// Returns exit_code::finding if there are findings or unseen products, inconclusive if the program was not observed.
+/// Returns exit_code::inconclusive if the program was not observed, exit_code::finding if there are findings or
+/// unseen products, and otherwise exit_code::ok.
 int exit_code_of(const DoctorResult& result);
 
 std::string doctor_text(const DoctorResult& result);

@@ -38,8 +38,8 @@ bool may_lower(const policy::Policy& policy) {
            (lowers(policy.default_precision) || std::ranges::any_of(policy.rules, lowers, &policy::Rule::precision));
 }
 
-/// Reports a default precision that has no effect, because the floor forbids it or nothing on this machine supports
-/// it.
+/// Reports a default precision that has no effect, either because the floor forbids it or because no processor or GPU
+/// of this machine supports it.
 void judge_default_precision(const policy::Policy& policy, const GpuInventory& gpus, std::vector<Finding>& findings) {
     policy::Policy default_only = policy;
     default_only.rules.clear();
@@ -128,8 +128,8 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
     }
 }
 
-/// Reports that JAX's compilation cache may hold code made under other settings. `fp32shim run` gives each policy its
-/// own folder; a plain preload does not.
+/// Reports that JAX's compilation cache may hold code that was compiled under other settings. `fp32shim run` gives
+/// each policy a folder of its own; a plain preload does not.
 void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironment& environment,
                              std::vector<Finding>& findings) {
     const std::string folder = environment.get(cache_variable);
@@ -160,7 +160,7 @@ bool is_needed_symbol_of_preload(std::string_view name) {
     return name == shim_mark || name == "dlsym" || name == "__asan_init" || is_intercepted(name);
 }
 
-/// Returns the file that the loader finds for an entry of LD_PRELOAD or a similar list; empty if it finds none.
+/// Returns the file that the loader finds for an entry of LD_PRELOAD or of a similar list; empty if it finds none.
 std::string file_of(const std::string& entry) {
     std::error_code error;
     const std::string file = entry.find('/') != std::string::npos ? entry : find_library(entry);
@@ -170,7 +170,7 @@ std::string file_of(const std::string& entry) {
 void judge_preload(const PreloadEntry& preload, bool shim_is_behind, std::vector<Finding>& findings) {
     const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), preload.where);
     if (preload.file.empty()) {
-        // The loader replaces $LIB, $ORIGIN and $PLATFORM, so such an entry may be correct.
+        // The loader replaces $LIB, $ORIGIN and $PLATFORM, so an entry that contains `$` may be correct.
         if (preload.entry.find('$') == std::string::npos) {
             findings.push_back(
                 {about, "the loader does not find it, says so, and continues without it", "correct the path"});
@@ -188,7 +188,7 @@ void judge_preload(const PreloadEntry& preload, bool shim_is_behind, std::vector
     const auto exports = [&](std::string_view name) {
         return std::ranges::count(elf->exports, name, &ElfSymbol::name) > 0;
     };
-    // A sanitizer's runtime has to be first, and does not intercept BLAS functions.
+    // The runtime of a sanitizer must be the first library, and it does not intercept BLAS functions.
     if (exports("__asan_init")) return;
     const std::string remedy = fmt::format("name libfp32shim.so first in {}", preload.where);
     if (std::ranges::any_of(elf->exports, is_intercepted, &ElfSymbol::name)) {
@@ -202,7 +202,7 @@ void judge_preload(const PreloadEntry& preload, bool shim_is_behind, std::vector
     }
 }
 
-/// Reports audits without a recording in which their errors could be kept.
+/// Reports that audits are requested without a recording, in which alone the errors that they measure can be kept.
 void judge_audit(const policy::Policy& policy, std::vector<Finding>& findings) {
     if (policy.audit_sample == 0 || policy.log_path.ends_with(".fp32rec")) return;
     const std::string value = value_of_variable("FP32_MATMUL_AUDIT");
@@ -211,7 +211,8 @@ void judge_audit(const policy::Policy& policy, std::vector<Finding>& findings) {
                         "set FP32_MATMUL_LOG=NAME.fp32rec"});
 }
 
-/// Reports libraries in LD_AUDIT that define `…_pltenter`. With them, functions may see the loader as their caller.
+/// Reports libraries in LD_AUDIT that define `…_pltenter`. With such a library, the shim may see the loader as the
+/// caller of a function.
 void report_libraries_in_ld_audit(std::vector<Finding>& findings) {
     const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
     for (const std::string& entry : entries_of(value_of_variable("LD_AUDIT"))) {
@@ -225,7 +226,8 @@ void report_libraries_in_ld_audit(std::vector<Finding>& findings) {
     }
 }
 
-/// Reports a variable that gives a program's ranges to another library although the settings need these ranges.
+/// Reports that NVTX_INJECTION64_PATH gives a program's ranges to another library although the settings need the
+/// ranges.
 void judge_nvtx(const policy::Policy& policy, const ProcessEnvironment& environment, std::vector<Finding>& findings) {
     const std::string library = environment.get(nvtx_variable);
     if (!wants_nvtx_ranges(policy) || library.empty() || is_shim_library(file_of(library))) return;
@@ -235,8 +237,8 @@ void judge_nvtx(const policy::Policy& policy, const ProcessEnvironment& environm
          fmt::format("unset {} to receive them here", nvtx_variable)});
 }
 
-/// Reports rules by scope if PyTorch modules do not open scopes. `fp32shim run` makes them do so; a plain preload
-/// does not.
+/// Reports that the policy has rules by scope although PyTorch modules do not open scopes. `fp32shim run` makes
+/// modules open scopes; a plain preload does not.
 void judge_scope_rules(const policy::Policy& policy, std::vector<Finding>& findings) {
     if (policy.disabled || !policy.needs().looks_at_scopes || policy.log_where.has(policy::LocationSource::torch))
         return;

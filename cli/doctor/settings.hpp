@@ -13,25 +13,26 @@ namespace fp32shim::cli {
 struct Finding {
     std::string about;    ///< the variable, file or library that has the problem
     std::string message;  ///< the problem and its consequence
-    std::string remedy;   ///< advice; empty if nothing helps
+    std::string remedy;   ///< advice; empty if there is none
 };
 
 /// An entry of LD_PRELOAD or /etc/ld.so.preload.
 struct PreloadEntry {
     std::string entry;  ///< entry as it is written: a name or a path
-    std::string file;   ///< file that the loader finds for the entry; empty: none
+    std::string file;   ///< file that the loader finds for the entry; empty if it finds none
     std::string where;  ///< source of the entry: `LD_PRELOAD` or `/etc/ld.so.preload`
     bool is_shim = false;
 };
 
-/// Settings of this process's environment, and the findings about them.
+/// The settings that this process's environment gives, and the findings about them.
 struct ExaminedSettings {
     policy::LoadedPolicy loaded;
-    std::vector<PreloadEntry> preloads;  ///< in the order in which they are loaded
+    std::vector<PreloadEntry> preloads;  ///< entries in the order in which they are loaded
     std::vector<Finding> findings;       ///< errors and warnings of the policy, and conflicting variables
 };
 
-/// Reads this process's environment in the same way as the shim. `gpus` determine which precisions have an effect.
+/// Reads the settings from this process's environment, as the shim would. `gpus` decide which precisions have an
+/// effect.
 ExaminedSettings examine_settings(const GpuInventory& gpus);
 
 }  // namespace fp32shim::cli

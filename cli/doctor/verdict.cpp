@@ -1,5 +1,5 @@
-// Draws the conclusions of `fp32shim doctor`: findings, products that the shim sees, and products that it does not
-// see.
+// Draws the conclusions of `fp32shim doctor`: findings, products that the shim sees, and products that the shim does
+// not see.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -80,7 +80,7 @@ std::vector<std::string> distinct_paths(const std::vector<const T*>& group, std:
     return paths;
 }
 
-/// Returns a finding if an OpenBLAS uses kernels for an older processor than this machine has.
+/// Returns a finding if `library` is an OpenBLAS that uses kernels for an older processor than this machine has.
 std::optional<Finding> judge_blas_kernels(const BlasLibrary& library, const Processor& processor) {
     if (library.implementation != "OpenBLAS" || library.kernels.empty()) return std::nullopt;
     const auto is_one_of = [&](std::initializer_list<std::string_view> cores) {
@@ -211,8 +211,8 @@ void judge_program_and_machine(DoctorResult& result) {
     }
     result.findings.insert(result.findings.end(), result.settings.findings.begin(), result.settings.findings.end());
     if (result.program) judge_program(*result.program, result);
-    // Several processes of a program load the same libraries, and a BLAS has several names. So equal findings are
-    // shown once.
+    // Equal findings are shown once. They arise because several processes of a program load the same libraries, and
+    // because a BLAS has several names.
     remove_repeats(result.findings, key_of);
     remove_repeats(result.not_seen, key_of);
     remove_repeats(result.seen, [](const std::string& line) { return line; });

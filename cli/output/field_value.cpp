@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns true if JSON needs no escapes for this text.
+/// Returns true if `text` needs no escapes in JSON.
 bool is_plain(std::string_view text) {
     return std::all_of(text.begin(), text.end(),
                        [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
@@ -29,9 +29,9 @@ bool begins_formula(std::string_view text) {
                        [&](std::string_view begin) { return text.starts_with(begin); });
 }
 
-/// Writes a text as a field of RFC 4180, in quotes if it contains a comma or a quote. Characters that are not plain
-/// (system/plain_text.hpp), except tabs, become \xNN. If a spreadsheet would read the text as a formula, a `'` is put
-/// before it.
+/// Returns a text as a CSV field (RFC 4180), which is in quotes if it contains a comma or a quote. Characters that
+/// are not plain (system/plain_text.hpp), except tabs, become \xNN. If a spreadsheet would read the text as a
+/// formula, a `'` is put before it.
 std::string csv_text(std::string_view any_text) {
     constexpr std::string_view kept = "\t";
     std::string text = system::plain_text(system::with_valid_utf8(any_text), kept);
@@ -64,7 +64,8 @@ void append_as_json(std::string& out, FieldValue::Time time) {
     append_timestamp(out, time.ns);
     out += '"';
 }
-/// Appends a number in the same form as Json. Whole numbers are the usual case, and take a fraction of Json's time.
+/// Appends a number in the same form as Json does. Most numbers are whole, and this function writes them much faster
+/// than Json.
 void append_as_json(std::string& out, double number) {
     constexpr double first_with_exponent = 1e15;
     if (std::abs(number) >= first_with_exponent || number != std::trunc(number) || std::signbit(number)) {

@@ -1,5 +1,5 @@
-// One value of a row or an event, for every output format. There may be millions of values, so they are written one
-// by one, and not collected in a Json.
+// Defines one value of a row or an event, for every output format. There may be millions of values, so they are
+// written one by one, and not collected in a Json.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@ namespace fp32shim::cli {
 /// One value of an output field: null, a boolean, a number, a time or a text. It does not own the text.
 class FieldValue {
   public:
-    /// Point in time: nanoseconds since 1970, UTC. In output it has the form of timestamp().
+    /// Point in time, in nanoseconds since 1970 (UTC). It is written in the form of timestamp().
     struct Time {
         std::int64_t ns;
     };
-    /// Compute capability of a GPU, times ten: 80 is written as `"8.0"`.
+    /// Compute capability of a GPU, times ten. The value 80 is written as `"8.0"`.
     struct ComputeCapability {
         std::int32_t value;
     };
 
-    FieldValue() = default;  ///< makes null: the value is unknown or does not apply
+    FieldValue() = default;  ///< makes null, which means that the value is unknown or does not apply
     template <class Value>
     FieldValue(Value value) : value_(value) {}
     FieldValue(std::uint32_t value) : value_(std::uint64_t{value}) {}
@@ -44,13 +44,14 @@ class FieldValue {
 
     /// Appends the value as JSON. Texts become strings with the escapes of dump_json().
     void append_json(std::string& out) const;
-    /// Appends the value as CSV: nothing for null, and texts in quotes where RFC 4180 needs them. Numbers stay
-    /// numbers, even negative ones.
+    /// Appends the value as CSV. Null is written as an empty field, and a text is put in quotes where RFC 4180 needs
+    /// them. Negative numbers are written as numbers, although they begin with a character that could begin a
+    /// formula.
     void append_csv(std::string& out) const;
     /// Returns the value as a Json.
     Json to_json() const;
-    /// Limits a count to 63 bits, since database engines read signed integers of 64 bits. Only a damaged recording
-    /// exceeds that.
+    /// Limits a count to 63 bits, because database engines read signed integers of 64 bits. Only damaged recordings
+    /// have counts that are larger.
     FieldValue clamped_to_int64() const {
         constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
         const std::uint64_t* const count = std::get_if<std::uint64_t>(&value_);
@@ -62,7 +63,7 @@ class FieldValue {
         value_;
 };
 
-/// Column of a table of rows: a key in JSON, a column in CSV.
+/// A column of a table of rows. Its name is a key in JSON and a column title in CSV.
 template <class Row>
 struct Column {
     std::string_view name;

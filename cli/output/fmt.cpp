@@ -1,4 +1,4 @@
-// Compiles fmt once, from the source that distributions ship as headers.
+// Compiles the library fmt once, from the source that distributions ship as headers.
 #include <fmt/format-inl.h>
 
 // These templates are instantiated here because other files do not see their bodies.

@@ -18,7 +18,7 @@ std::string dump_json(const Json& json, int indent) {
         rest.remove_prefix(plain);
         if (rest.empty()) return result;
         const system::Character character = system::first_character(rest);
-        if (rest.front() == '\n') {  // a line feed between values; those inside strings are already escaped
+        if (rest.front() == '\n') {  // a line feed between values; strings contain only escaped ones
             result += '\n';
         } else if (character.code > 0xffff) {
             const std::uint32_t offset = character.code - 0x10000;

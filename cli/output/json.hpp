@@ -16,17 +16,17 @@ namespace fp32shim::cli {
 /// (system/plain_text.hpp) become \uNNNN. With an `indent` of -1 the text is one line.
 std::string dump_json(const Json& json, int indent);
 
-/// Returns indented text with a line feed at the end.
+/// Returns `json` as indented text with a line feed at the end.
 inline std::string json_text(const Json& json) { return dump_json(json, 2) + "\n"; }
 
-/// Returns the text on one line, with a line feed at the end.
+/// Returns `json` as text on one line, with a line feed at the end.
 inline std::string json_line(const Json& json) { return dump_json(json, -1) + "\n"; }
 
-/// Replaces invisible characters, and control characters except line feeds and tabs, in the texts of `json` by \xNN,
-/// for consumers that display the texts.
+/// Replaces characters in the texts of `json` by \xNN, for consumers that display the texts: invisible characters,
+/// and control characters except line feeds and tabs.
 void make_texts_printable(Json& json);
 
-/// Returns a row as an object with a member for each column.
+/// Returns a row as a JSON object with a member for each column.
 template <class Row>
 Json json_object_of_row(std::span<const Column<Row>> columns, const Row& row) {
     Json json;
@@ -34,7 +34,7 @@ Json json_object_of_row(std::span<const Column<Row>> columns, const Row& row) {
     return json;
 }
 
-/// Returns a list with a value for each element of a range.
+/// Returns a JSON list with the value that `value_of` returns for each element of `range`.
 template <class Range, class ValueOf>
 Json json_list(const Range& range, const ValueOf& value_of) {
     Json list = Json::array();
@@ -42,7 +42,7 @@ Json json_list(const Range& range, const ValueOf& value_of) {
     return list;
 }
 
-/// Returns the number; null for infinity and NaN, which JSON cannot express.
+/// Returns `value` as a JSON number; null if it is infinite or NaN, which JSON cannot express.
 inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
 /// Returns `text` as a JSON string; null if it is empty.

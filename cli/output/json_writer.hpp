@@ -1,5 +1,5 @@
-// Writes JSON value by value. Documents with a million entries would take gigabytes as a Json, and millions of lines
-// would take too long.
+// Writes JSON value by value. A document with a million entries would take gigabytes as a Json, and writing millions
+// of lines from Json objects would take too long.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace fp32shim::cli {
 /// Decides where a JsonWriter puts line feeds and blanks.
 struct JsonLayout {
     std::size_t levels = 0;       ///< values inside at most this many brackets get lines of their own
-    std::size_t indentation = 0;  ///< blanks per level; if it is not 0, a blank also follows each key
+    std::size_t indentation = 0;  ///< number of blanks per level; if it is not 0, a blank also follows each key
 };
 /// The layout of dump_json() with an indentation of 2.
 inline constexpr JsonLayout indented_json{std::numeric_limits<std::size_t>::max(), 2};
 
-/// Collects JSON in a text, which flush() passes on. Keys must need no escapes.
+/// Collects JSON in a text, which flush() passes to a sink. Keys must not contain characters that need escapes.
 class JsonWriter {
   public:
     /// Receives a piece of text. Returns false if it could not be written.
@@ -45,7 +45,7 @@ class JsonWriter {
         text_ += bracket;
         return *this;
     }
-    /// Ends the outermost object or array, and its line. The next value begins a new line.
+    /// Ends the outermost object or array with `bracket` and a line feed. The next value begins a new line.
     JsonWriter& finish_line(char bracket) {
         close(bracket);
         text_ += '\n';
@@ -91,15 +91,15 @@ class JsonWriter {
         return close(']');
     }
 
-    /// Passes on the text so far if it has at least `least` bytes. Returns false if passing on failed, now or
-    /// earlier; then the caller can stop.
+    /// Passes the collected text to the sink if it has at least `least` bytes. Returns false if the sink could not
+    /// write this or an earlier text, so that the caller can stop.
     bool flush(std::size_t least = 0) {
         if (text_.size() < least) return is_open_;
         is_open_ = is_open_ && sink_(text_);
         text_.clear();
         return is_open_;
     }
-    /// Returns the text so far, and forgets it.
+    /// Returns the collected text and clears it.
     std::string take_text() { return std::exchange(text_, {}); }
 
   private:

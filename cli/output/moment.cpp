@@ -27,7 +27,7 @@ std::tm date_of(std::int64_t time_ns) { return fmt::gmtime(second_of(time_ns).ti
 std::int64_t now_ns() { return Nanoseconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
 
 void append_timestamp(std::string& text, std::int64_t time_ns) {
-    // Keeps the text of the most recent second.
+    // The text of the most recent second is kept, because successive times often lie in the same second.
     static std::string last;
     static std::int64_t last_second = 0;
     const std::int64_t second = second_of(time_ns).time_since_epoch().count();

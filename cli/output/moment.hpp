@@ -1,4 +1,4 @@
-// Converts points in time as recordings store them: nanoseconds since 1970, UTC.
+// Converts points in time to text. As in recordings, they are nanoseconds since 1970 (UTC).
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace fp32shim::cli {
 
-/// Returns the current time, in nanoseconds since 1970, UTC.
+/// Returns the current time in nanoseconds since 1970 (UTC).
 std::int64_t now_ns();
 
 /// Returns a time as `2026-11-21T08:42:00.123456789Z`.

@@ -10,14 +10,15 @@
 namespace fp32shim::cli {
 
 /// Shows one line on stderr that is rewritten in place and erased at the end. Shows nothing if stderr is not a
-/// terminal. A second thread writes the line, since one step of the work may take seconds.
+/// terminal. A second thread writes the line, because a single step of the work may take seconds.
 class Progress {
   public:
     explicit Progress(std::string what);
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    /// Sets the numbers to show. A `total` of 0 means unknown. May be called for every item, since it is cheap.
+    /// Sets the numbers to show. A `total` of 0 means that the total is unknown. Is cheap, so it may be called for
+    /// every item.
     void show(std::size_t done, std::size_t total);
 
   private:

@@ -21,8 +21,8 @@ std::string with_escapes(std::string_view text) {
     return word + '\'';
 }
 
-/// Returns a word as a shell reads it: as it is, in quotes, or, if printable() would change it, as bash's `$'…'` with
-/// bytes as \xNN.
+/// Returns `text` as one word of a shell command. A word of plain characters is unchanged, and other words are
+/// quoted. If printable() would change the word, it is written as bash's `$'…'` with bytes as \xNN.
 std::string quote_shell_word(std::string_view text) {
     constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
     if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);

@@ -1,4 +1,5 @@
-// Words of commands that are printed for the user to run: quoted so that bash reads the same words again.
+// Writes the words of commands that are printed for the user to run. They are quoted so that bash reads the same
+// words again.
 #pragma once
 
 #include <string>
@@ -7,7 +8,8 @@
 
 namespace fp32shim::cli {
 
-/// Returns the path of a file as a word of a command's arguments. A path that begins like an option gets `./`.
+/// Returns the path of a file as an argument of a shell command. A path that begins with `-`, like an option, gets
+/// `./`.
 std::string quote_shell_path(std::string_view path);
 
 /// Returns words, each in quotes if it needs them, with a blank between them.

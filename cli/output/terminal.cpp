@@ -68,7 +68,7 @@ std::pair<std::size_t, std::size_t> size_and_width(std::string_view text, std::s
 std::size_t width_of(std::string_view text) { return size_and_width(text, text.size()).second; }
 std::size_t bytes_of(std::string_view text, std::size_t count) { return size_and_width(text, count).first; }
 
-/// Shortens `text` to `width` characters by leaving out the middle, since names differ at their ends.
+/// Shortens `text` to `width` characters by leaving out the middle, because names often differ at their ends.
 std::string without_middle(std::string_view text, std::size_t width) {
     const std::size_t length = width_of(text);
     if (length <= width) return std::string(text);
@@ -78,8 +78,8 @@ std::string without_middle(std::string_view text, std::size_t width) {
            std::string(text.substr(bytes_of(text, length - at_end)));
 }
 
-/// Returns a library's name without what distinguishes its build: `libopenblasp….so` for `libopenblasp-r0.3.21.so`,
-/// `_multiarray_umath….so` for `_multiarray_umath.cpython-311-x86_64-linux-gnu.so`.
+/// Returns a library's name without the part that names its build. For example, `libopenblasp-r0.3.21.so` becomes
+/// `libopenblasp….so`, and `_multiarray_umath.cpython-311-x86_64-linux-gnu.so` becomes `_multiarray_umath….so`.
 std::string without_build(std::string_view name) {
     const std::size_t end = std::min(name.rfind(".so"), name.size());
     std::size_t begin = name.substr(0, end).find(".cpython-");
@@ -91,7 +91,7 @@ std::string without_build(std::string_view name) {
     return fmt::format("{}…{}", name.substr(0, begin), name.substr(end));
 }
 
-/// Shortens a name to `width` characters.
+/// Shortens a name to `width` characters, if possible by leaving out only the part that names a library's build.
 std::string shortened_name(std::string_view name, std::size_t width) {
     const std::string without = without_build(name);
     return width_of(name) > width && width_of(without) <= width ? without : without_middle(name, width);
@@ -104,7 +104,7 @@ std::string shortened(std::string_view text, std::size_t width) {
     if (width_of(text) <= width) return std::string(text);
     const std::size_t arrow_begin = text.find(arrow);
     if (arrow_begin == std::string_view::npos || width < arrow.size() + 2) {
-        // `train.py:12 Net.forward` keeps its line before its function.
+        // In `train.py:12 Net.forward`, the function is shortened before the file and the line.
         const std::size_t line_end = std::min(text.find(' '), text.size());
         if (text.substr(0, line_end).find(':') == std::string_view::npos) return shortened_name(text, width);
         if (line_end >= width) return without_middle(text.substr(0, line_end), width);
@@ -128,13 +128,14 @@ struct LineBreaker {
         const std::size_t begin = std::min(line.find_first_not_of(' '), line.size());
         is_command = begin > 0 && line.substr(begin).starts_with("fp32shim ");
         indent = begin + (is_command ? 4 : 2);
-        // A value beside its name, as in `  processor     Intel(R) Xeon(R)`, continues below itself.
+        // A value that stands beside its name, as in `  processor     Intel(R) Xeon(R)`, is continued below its own
+        // beginning.
         const std::size_t value = line.find_first_not_of(' ', std::min(line.find("  ", begin), line.size()));
         if (!is_command && value <= width / 5) indent = value;
     }
 
-    /// Returns the end of the first piece of `line`, which stands behind `indent_here` blanks; the size of `line` if
-    /// it need not be broken.
+    /// Returns the end of the first piece of `line`, which is printed after `indent_here` blanks. Returns the size of
+    /// `line` if it need not be broken.
     std::size_t next(std::string_view line, std::size_t indent_here) const {
         if (is_command) return std::min(line.find("   # "), line.size());
         if (indent_here + width_of(line) <= width) return line.size();
@@ -155,8 +156,9 @@ bool shows_colours(int stream) {
     return (no_color == nullptr || *no_color == '\0') && supports_escape_codes(stream);
 }
 
-/// Returns the number of columns for text on `stream` (1 or 2): that of COLUMNS, if it is set, or of the terminal; 0,
-/// which means no limit, for a pipe or a file without COLUMNS, and for -1.
+/// Returns the number of columns for text on `stream` (1 or 2): the value of COLUMNS if it is set, otherwise the
+/// width of the terminal. Returns 0, which means no limit, if COLUMNS is not set and the stream is a pipe or a file,
+/// or if `stream` is -1.
 std::size_t terminal_width(int stream) {
     const char* const columns = std::getenv("COLUMNS");
     if (const int wanted = columns == nullptr ? 0 : std::atoi(columns); wanted > 0 && stream >= 0)

@@ -11,26 +11,26 @@ namespace fp32shim::cli {
 
 enum class Colour : std::uint8_t { none, bold, faint, red, green, yellow };
 
-/// Returns true if `stream` (1 or 2) is a terminal that supports more than printing lines: TERM is set and is not
+/// Returns true if `stream` (1 or 2) is a terminal that understands escape codes: the variable TERM is set and is not
 /// `dumb`.
 bool supports_escape_codes(int stream);
 
-/// Returns whole lines of text. Lines that are wider than `stream` are broken at blanks, and their continuations are
-/// indented. Words, among them paths, are never broken, and neither are commands to copy: lines that begin with
-/// blanks and `fp32shim`. Their comment moves to the next line.
+/// Returns whole lines of text. Lines that are wider than the terminal of `stream` are broken at blanks, and their
+/// continuations are indented. Words, and thus paths, are never broken. Lines that begin with blanks and `fp32shim`
+/// are commands to copy; they are not broken either, but a comment behind them moves to the next line.
 std::string wrapped(std::string_view text, int stream = 1);
 
-/// Returns `text` in a colour if the stream supports colours; otherwise unchanged.
+/// Returns `text` in a colour if the stream supports colours; otherwise returns it unchanged.
 std::string coloured(std::string_view text, Colour colour, int stream = 1);
 
-/// Writes `fp32shim COMMAND: MESSAGE` to stderr, printable() and wrapped().
+/// Writes `fp32shim COMMAND: MESSAGE` to stderr. The message passes printable(), and the line is wrapped().
 void say(std::string_view command, std::string_view message);
 
 /// Returns `text` with control characters, invisible characters and bytes that are not UTF-8 written as \xNN. Names
 /// from files and other processes can then neither control a terminal nor reorder its text.
 std::string printable(std::string_view text);
 
-/// Receives a text piece by piece.
+/// A function that receives a text piece by piece.
 using TextSink = std::function<void(std::string_view)>;
 
 /// Table of texts with aligned columns.
@@ -39,9 +39,10 @@ class TextTable {
     struct Column {
         std::string title;
         bool is_number = false;  ///< aligns cells to the right
-        /// Width to which cells are shortened before columns are left out; 0: they are not shortened.
+        /// Width to which cells are shortened before columns are left out. If it is 0, they are not shortened then.
         std::size_t shrinks_to = 0;
-        std::uint8_t rank = 0;  ///< columns with the highest rank are left out first; 0: never left out
+        /// Columns with the highest rank are left out first. Columns of rank 0 are never left out.
+        std::uint8_t rank = 0;
     };
 
     using CellText = std::function<std::string(std::size_t row, std::size_t column)>;
@@ -57,28 +58,29 @@ class TextTable {
     const std::vector<Column>& columns() const { return columns_; }
     /// Returns the text of a cell after printable().
     std::string cell(std::size_t row, std::size_t column) const;
-    /// Returns a table that stores its cells, so that what they were made from need not outlive it.
+    /// Returns a copy of the table that stores its cells, so that the data behind `cell` need not outlive the copy.
     TextTable with_stored_cells() const;
 
-    /// Returns the title line, in bold if `stream` supports colours, then the rows, each as one line. If the rows are
-    /// too wide for `stream`, cells are shortened, names in the middle, and columns are left out by rank. A last line
-    /// names the omitted columns.
+    /// Returns the title line, in bold if `stream` supports colours, then each row as one line. If the rows are too
+    /// wide for `stream`, cells are shortened, and columns are left out by rank. A last line names the omitted
+    /// columns.
     std::string text(int stream = 1) const;
     /// Writes text() line by line.
     void write(const TextSink& put, int stream) const;
 
   private:
-    /// Returns the width of each column. Shortens columns of text until the line has at most `limit` characters,
-    /// first those that allow it; 0: no limit.
+    /// Returns the width of each column. If `limit` is not 0, narrows columns until the line has at most `limit`
+    /// characters. Columns with `shrinks_to` are narrowed first.
     std::vector<std::size_t> column_widths(std::size_t limit) const;
     /// Returns the table without the columns that do not fit into `limit`. Adds their titles to `left_out`.
     TextTable with_fitting_columns(std::size_t limit, std::vector<std::string>& left_out) const;
     void write_lines(std::size_t limit, int stream, const TextSink& put) const;
 
     std::vector<Column> columns_;
-    std::vector<std::size_t> cell_of_column_;  ///< index in a row of each column's cell, since some are not shown
+    std::vector<std::size_t> cell_of_column_;  ///< index of each column's cell in a row, which differs from the
+                                               ///< column's index if columns are left out
     std::size_t row_count_;
-    CellText cell_;                               ///< null if rows_ has the cells
+    CellText cell_;  ///< function that returns the text of a cell; null if rows_ has the cells
     std::vector<std::vector<std::string>> rows_;  ///< cells after printable()
 };
 
@@ -86,21 +88,22 @@ class TextTable {
 /// estimate.
 std::string duration_text(double nanoseconds, bool is_estimate = false);
 
-/// Returns a count with separators: `1,234,567`.
+/// Returns a count with commas between groups of digits, such as `1,234,567`.
 std::string count_text(std::uint64_t count);
 
-/// Returns a share: `12.3%`. If rounding would give 0% or 100%, returns `<0.1%` or `>99.9%`. Empty if `whole` is 0.
+/// Returns a share as a percentage, such as `12.3%`. If rounding would give 0% or 100%, returns `<0.1%` or `>99.9%`.
+/// Returns an empty text if `whole` is 0.
 std::string share_text(std::uint64_t part, std::uint64_t whole);
 
-/// Returns a count with its noun: `1 call`, `1,234 calls`.
+/// Returns a count with its noun, such as `1 call` or `1,234 calls`.
 std::string counted(std::uint64_t count, std::string_view noun);
 
-/// Returns the first `most` names and the number of others: `a, b, c and 4 more`.
+/// Returns the first `most` names and the number of other names, such as `a, b, c and 4 more`.
 std::string listed(const std::vector<std::string>& names, std::size_t most);
 
-/// Writes a text to `stream` (1 or 2) without breaking its lines: text for people must have passed wrapped() before.
-/// main() reports write errors on stdout. Characters that are not plain become \xNN, except ends of lines, tabs and,
-/// on a full terminal, the escape codes of coloured() and of a new screen.
+/// Writes a text to `stream` (1 or 2) without breaking its lines; text for people must have passed wrapped() before.
+/// main() reports write errors on stdout. Characters that are not plain become \xNN, except ends of lines and tabs.
+/// On a terminal that supports escape codes, those of coloured() and of a new screen are kept too.
 void print(std::string_view text, int stream = 1);
 
 }  // namespace fp32shim::cli

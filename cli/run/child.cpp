@@ -25,8 +25,9 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 }
 
 /// Returns the signals that are passed on to the program: all except those that cannot be caught and those about this
-/// process's own terminal or children. SIGSEGV and similar signals are included, because a user may send one to find
-/// out where the program hangs. A fault of this process ends it even while the signal is blocked.
+/// process's own terminal or children. SIGSEGV and similar signals are passed on too, because a user may send one to
+/// find out where the program hangs. If this process itself causes a fault, its signal ends this process even while
+/// it is blocked.
 sigset_t signals_to_pass_on() {
     sigset_t set;
     sigfillset(&set);
@@ -34,8 +35,8 @@ sigset_t signals_to_pass_on() {
     return set;
 }
 
-/// Returns true for a signal sent by a process. Signals of the terminal come from the kernel, which sends them to the
-/// whole process group, including the program.
+/// Returns true if a process sent the signal. Signals of the terminal come from the kernel, which sends them to the
+/// whole process group, and so to the program itself.
 bool was_sent_by_a_process(const siginfo_t& info) { return info.si_code <= 0; }
 
 void stop_ourselves() {
@@ -52,7 +53,8 @@ int wait_for_end(pid_t program, const sigset_t& awaited) {
         if (changed < 0 && errno != EINTR) return W_EXITCODE(EXIT_FAILURE, 0);
         if (changed == program && !WIFSTOPPED(status)) return status;
         if (changed == program) {
-            // SIGSTOP was sent to the program alone, and its sender may continue the program alone.
+            // SIGSTOP was sent to the program alone. Its sender may later continue the program alone, so this process
+            // does not stop.
             if (WSTOPSIG(status) != SIGSTOP) stop_ourselves();
             continue;
         }
@@ -77,7 +79,7 @@ int replace_by_program(const std::string& path, const std::vector<std::string>& 
 
 ProgramEnd run_program(const std::string& path, const std::vector<std::string>& words,
                        const std::vector<std::string>& environment, Output output) {
-    int failure_pipe[2];  // carries the errno of a failed execve; a successful execve closes it
+    int failure_pipe[2];  // carries the errno of a failed execve; a successful execve closes the pipe
     if (pipe2(failure_pipe, O_CLOEXEC) != 0) return {.exec_error = errno};
 
     sigset_t awaited = signals_to_pass_on();

@@ -7,27 +7,27 @@
 
 namespace fp32shim::cli {
 
-/// The way a program ended: it could not be started, or it has an exit status, or a signal ended it.
+/// The way in which a program ended. Either it could not be started, or it has an exit status, or a signal ended it.
 struct ProgramEnd {
     int exec_error = 0;   ///< errno of a failed execve; 0 if the program was started
     int exit_status = 0;  ///< valid if no signal ended the program
     int signal = 0;       ///< signal that ended the program; 0 if none did
 };
 
-/// Replaces this process by the program. Returns errno if that fails. `environment` has entries `NAME=value`.
+/// Replaces this process by the program. Returns errno if execve fails. `environment` has entries `NAME=value`.
 int replace_by_program(const std::string& path, const std::vector<std::string>& words,
                        const std::vector<std::string>& environment);
 
 /// Destination of the program's stdout.
 enum class Output : std::uint8_t { to_stdout, to_stderr };
 
-/// Runs the program to its end, in this process's group, with its descriptors and signal mask. Signals that another
-/// process sends to this one are passed on. Those of the terminal reach the program directly. If the terminal stops
-/// the program, this process stops too, so that the shell's job control sees one job.
+/// Runs the program to its end, in this process's group, with this process's descriptors and signal mask. Signals
+/// that another process sends to this process are passed on. Signals of the terminal reach the program directly. If
+/// the terminal stops the program, this process stops too, so that the shell's job control sees one job.
 ProgramEnd run_program(const std::string& path, const std::vector<std::string>& words,
                        const std::vector<std::string>& environment, Output output = Output::to_stdout);
 
-/// Returns the end of a sentence: `was killed by signal 11`, `ended with status 1`.
+/// Returns the end of a sentence, such as `was killed by signal 11` or `ended with status 1`.
 std::string program_end_text(const ProgramEnd& ended);
 
 /// Ends this process by `signal`, without a core file, so that its parent sees how the program ended.

@@ -38,8 +38,8 @@ std::uint64_t random_number() {
     return number == 0 ? 1 : number;
 }
 
-/// Returns a name, beside the log, for the file of uncovered children; empty if the name would be too long. The name
-/// is unused, or that of the outer run.
+/// Returns the name of the file beside the log that lists uncovered children; empty if the name would be too long. No
+/// file has this name yet, unless it is the file of the outer `fp32shim run`.
 std::string children_file_name(const std::string& log_path, const record::ProcessFacts& facts,
                                std::string_view outer) {
     std::array<char, record::path_capacity> log;
@@ -47,7 +47,7 @@ std::string children_file_name(const std::string& log_path, const record::Proces
     const record::ExpandedPath expanded = record::expand_path(log_path, facts, log);
     if (expanded.path.empty()) return {};
     const std::string name(record::children_file_path(expanded.path, children));
-    // Links are not followed, so that a program cannot make the name lead elsewhere by changing one.
+    // Symbolic links are resolved now, so that a program cannot make the name lead elsewhere by changing a link.
     std::error_code error;
     std::filesystem::path absolute = std::filesystem::absolute(name, error);
     if (!error) absolute = std::filesystem::weakly_canonical(absolute, error);
@@ -57,8 +57,8 @@ std::string children_file_name(const std::string& log_path, const record::Proces
     return path;
 }
 
-/// Makes the file for the children of a run. Returns false if that failed, after a message if there is no such
-/// folder: the folder of the log may have a name that only the program knows.
+/// Makes the file for the children of a run. Returns false if the file could not be made. If its folder does not
+/// exist, prints a message too; only the program may know the folder's name.
 bool make_children_file(const std::string& path, std::uint64_t run) {
     const int descriptor = record::open_children_file({path.c_str(), -1, run});
     if (descriptor >= 0) close(descriptor);
@@ -72,7 +72,7 @@ bool make_children_file(const std::string& path, std::uint64_t run) {
 
 using record::format::Header, record::format::RunEnd;
 
-/// Returns true if the file for the children of a run names no program, recording or mark.
+/// Returns true if the file for the children of a run lists no program, no unrecorded process and no recording.
 bool is_empty_children_file(const std::string& path, const RunMember& file) {
     const auto opened = record::RecordingReader::open(path);
     return opened.reader && opened.reader->children().empty() && opened.reader->missed_children() == 0 &&
@@ -80,7 +80,8 @@ bool is_empty_children_file(const std::string& path, const RunMember& file) {
            file.unrecorded == 0 && file.listed_count == 0;
 }
 
-/// Notes the end in a recording of this boot. Another process may have it mapped.
+/// Writes the end of the run into a recording of this machine. The header is mapped, because another process may have
+/// it mapped too.
 void note_end_here(int descriptor, const RunEnd& end, bool has_children_file) {
     record::with_mapped_header(descriptor, [&](Header& header) {
         if (has_children_file)
@@ -89,8 +90,8 @@ void note_end_here(int descriptor, const RunEnd& end, bool has_children_file) {
     });
 }
 
-/// Notes the end in a recording of another machine. Two machines must not map one file: each would write back whole
-/// pages.
+/// Writes the end of the run into a recording of another machine, by pwrite. If two machines mapped one file, each
+/// would overwrite the other's changes by writing back whole pages.
 void note_end_elsewhere(int descriptor, RunEnd end) {
     end.recordings = 0;
     [[maybe_unused]] const ssize_t written = pwrite(descriptor, &end, sizeof end, offsetof(Header, run_end));
@@ -112,7 +113,7 @@ RunChildrenFile::RunChildrenFile(const std::string& log_path, bool is_own, Progr
         return;
     }
     path_ = children_file_name(log_path, facts, outer.children_path);
-    // A run within a run that records under the same name belongs to that one.
+    // If this run is inside another `fp32shim run` that records under the same name, it belongs to the outer run.
     if (path_.empty() || (run_ != 0 && path_ == outer.children_path)) return;
     run_ = random_number();
     is_awaited_ = process == ProgramProcess::child && make_children_file(path_, run_);

@@ -1,6 +1,6 @@
-// What `fp32shim run` leaves beside the recordings of a run. A file lists the children that the shim does not cover:
-// `run` chooses its name and passes it to all processes in a variable. The end of the run is noted in each recording,
-// so that `fp32shim verify` knows whether it has all of them.
+// Writes what `fp32shim run` adds to the recordings of a run. A file beside them lists the children that the shim
+// does not cover; `run` chooses its name and passes the name to all processes in a variable. The end of the run is
+// noted in each recording, so that `fp32shim verify` knows whether it has all recordings of the run.
 #pragma once
 
 #include <string>
@@ -20,20 +20,20 @@ enum class ProgramProcess : bool { own, child };
 class RunChildrenFile {
   public:
     /// Chooses a number for this run and a file for uncovered children, and puts both into `environment`. Does
-    /// nothing if `log_path` names no recordings. `is_own` is true if this run named the log. If it is false and
-    /// there is an outer `fp32shim run`, that run's number and file are used.
+    /// nothing if `log_path` is not the name of a recording. `is_own` is true if this run named the log. If it is
+    /// false and there is an outer `fp32shim run`, the number and the file of the outer run are used.
     RunChildrenFile(const std::string& log_path, bool is_own, ProgramProcess process, ProcessEnvironment& environment,
                     const record::ProcessFacts& facts);
 
-    /// Returns the number of this run in its recordings (ProcessFacts::run); 0: none.
+    /// Returns the number of this run in its recordings (ProcessFacts::run); 0 if it has none.
     std::uint64_t run_number() const { return run_; }
     /// Returns true if this command waits for the program and has made the file, in which processes count their
-    /// recordings. Then it has to note the end of the run.
+    /// recordings. This command then has to note the end of the run.
     bool is_awaited() const { return is_awaited_; }
-    /// Returns the path of the file for uncovered children; empty: none. If no run waits, the file is made for the
-    /// first such child.
+    /// Returns the path of the file for uncovered children; empty if there is none. If no command waits for the
+    /// program, the file is made when the first uncovered child starts.
     const std::string& path() const { return path_; }
-    /// Removes the file, since the program could not be started.
+    /// Removes the file. Is called if the program could not be started.
     void remove_file() const;
 
     /// Notes in the file that the shim does not cover `program`, and why.
@@ -51,16 +51,16 @@ class RunChildrenFile {
 /// Returns a line `started without the shim, …` with the first few of `children`; empty if there are none.
 std::string unseen_children_line(const std::vector<record::RecordedChild>& children);
 
-/// Facts about a run, taken when the program that `fp32shim run` started has ended; other processes of the run may
-/// still be running.
+/// Facts about a run at the time when the program that `fp32shim run` started has ended. Other processes of the run
+/// may still be running.
 struct RunEnding {
     std::vector<std::string> recordings;            ///< recordings of the run
     std::string children_file;                      ///< file for the children of the run
     std::vector<record::RemainingProcess> running;  ///< other processes of the run that still run
 };
 
-/// Notes the end in each recording. A recording that cannot be written stays without the note. Removes the file for
-/// children if all processes have ended and it says nothing that the recordings do not.
+/// Notes the end of the run in each recording that can be written. Removes the file for children if all processes
+/// have ended and the file says nothing that the recordings do not say.
 void note_run_end(const RunEnding& ending);
 
 /// Returns a line about the processes that still run; empty if there are none.

@@ -37,7 +37,7 @@ bool folder_depends_on_program(std::string_view name, const record::ProcessFacts
     return depends_on_program(name, facts) || record::has_placeholder(name, 'h');
 }
 
-/// Returns the path for a name with placeholders; empty if it is too long.
+/// Returns the path for a name with placeholders; empty if the path is too long.
 std::string expanded_path(std::string_view name, const record::ProcessFacts& facts) {
     std::array<char, record::path_capacity> buffer;
     return std::string(record::expand_path(name, facts, buffer).path);
@@ -50,8 +50,8 @@ std::string folder_of(const std::string& name) {
 
 bool may_write(const std::string& path, int what) { return faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0; }
 
-/// Returns the reason why JSON lines cannot be appended to an existing file; empty if they can. The rules are those
-/// of record/lines/decision_log.cpp.
+/// Returns the reason why JSON lines cannot be appended to an existing file; empty if they can be. The shim applies
+/// the same rules in record/lines/decision_log.cpp.
 std::string why_not_appended_to(const std::string& file, const struct stat& status) {
     if (S_ISLNK(status.st_mode)) return "is a symbolic link; logs are not written through links";
     if (status.st_uid != 0 && status.st_uid != geteuid()) return "belongs to another user (who is not root)";
@@ -90,7 +90,7 @@ bool matches(const std::string& pattern, const std::string& path) {
     return fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
 }
 
-/// Returns `run.fp32rec` for `run.12.fp32rec`; empty if the part before the extension is not a number.
+/// Returns `run.fp32rec` if `path` is `run.12.fp32rec`; empty if there is no number before the extension.
 std::string without_number(const std::string& path) {
     const std::string name = path.substr(0, path.size() - extension.size());
     const std::size_t dot = name.rfind('.');
@@ -114,7 +114,7 @@ std::string problem_with_log_destination(const std::string& log_path, const reco
     std::array<char, record::path_capacity> buffer;
     if (const auto path = record::expand_path(log_path, facts, buffer); path.problem != record::PathProblem::none)
         return fmt::format("{}: {}", policy::quoted_path(log_path), record::describe_path_problem(path));
-    // JSON lines are appended to an existing file.
+    // JSON lines are appended to the log if it exists, so the folder then need not be writable.
     if (!is_recording_name(log_path) && !depends_on_program(log_path, facts)) {
         const std::string file = expanded_path(log_path, facts);
         struct stat status {};

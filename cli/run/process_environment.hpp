@@ -1,4 +1,5 @@
-// Environment for the program to be started, as entries `NAME=value`. If a name occurs twice, the first entry counts.
+// Holds the environment for a program to be started, as entries `NAME=value`. If a name occurs twice, the first entry
+// counts.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace fp32shim::cli {
 
-/// Splits a list such as the value of LD_PRELOAD at any of `separators`, and leaves empty entries out.
+/// Splits a list such as the value of LD_PRELOAD at any of `separators`, and omits empty entries.
 std::vector<std::string> split_list(std::string_view list, std::string_view separators);
 
 class ProcessEnvironment {
@@ -17,7 +18,7 @@ class ProcessEnvironment {
 
     /// Returns the value of a variable; empty if it is not set.
     std::string get(std::string_view name) const;
-    /// Sets a variable. Replaces every entry of that name.
+    /// Sets a variable and removes all earlier entries of its name.
     void set(std::string_view name, std::string_view value);
 
     const std::vector<std::string>& entries() const { return entries_; }

@@ -16,7 +16,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// ---- The key of a folder in JAX's compilation cache
+// ---- The folder for JAX's compilation cache
 
 using nlohmann::json;
 
@@ -69,8 +69,9 @@ json json_of_limits(const policy::AlgorithmLimits& all) {
 
 json json_of_tolerance(const policy::Tolerance& all) { return json::array({all.error, all.metric}); }
 
-/// Returns the settings that can change a product on a GPU as a text: those of `policy`, and `pins`, which has a bit
-/// for each variable of `run --pin` that is set (record::all_pins). Equal texts share a cache folder.
+/// Returns a text with all settings that can change a product on a GPU. They are settings of `policy`, and `pins`,
+/// which has a bit for each variable of `run --pin` that is set (record::all_pins). Programs with equal texts share a
+/// cache folder.
 std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)
@@ -87,7 +88,7 @@ std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) 
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// Removes from a path the part that an earlier call of jax_cache_folder() added.
+/// Removes from the path `folder` the part that an earlier call of jax_cache_folder() added.
 void remove_own_part(std::string& folder) {
     const std::size_t mark_begin = folder.rfind(mark);
     if (mark_begin == std::string::npos || folder.size() != mark_begin + mark.size() + digits) return;
@@ -95,7 +96,7 @@ void remove_own_part(std::string& folder) {
         folder.resize(mark_begin);
 }
 
-// ---- `run --reproducible`
+// ---- The variables of `run --reproducible`
 
 bool can_run_haswell_code() {
 #if defined(__x86_64__)
@@ -105,7 +106,8 @@ bool can_run_haswell_code() {
 #endif
 }
 
-/// Returns the number of threads that a library would take from the environment, or else from the system.
+/// Returns the number of threads that a library would use: OMP_NUM_THREADS if it is set, otherwise the number of
+/// usable cores.
 std::string default_threads(const ProcessEnvironment& environment) {
     const std::string asked(environment.get("OMP_NUM_THREADS"));
     const std::size_t digits = std::min(asked.find_first_not_of("0123456789"), asked.size());
@@ -146,7 +148,8 @@ std::string add_python_startup_file(const policy::Policy& policy, ProcessEnviron
     const std::string first = std::filesystem::path(file).parent_path().string();
     if (first.find(':') != std::string::npos)
         return fmt::format("{}: PYTHONPATH cannot hold a path with a colon: {}", what, policy::quoted_path(first));
-    // The rest of the list stays unchanged, since an empty entry in it means the program's own folder.
+    // The other folders of PYTHONPATH stay unchanged, because an empty entry among them means the program's own
+    // folder.
     const std::string others = environment.get("PYTHONPATH");
     if (others != first && !others.starts_with(first + ':'))
         environment.set("PYTHONPATH", others.empty() ? first : first + ':' + others);

@@ -1,5 +1,5 @@
-// fp32shim run: starts a program with the shim preloaded. Options become environment variables of the program, which
-// keeps its own I/O, signals and exit status.
+// fp32shim run: starts a program with the shim preloaded. Options become environment variables of the program. The
+// program's input, output, signals and exit status stay its own.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -53,7 +53,7 @@ int fail(const std::string& message) {
     return exit_code::own_failure;
 }
 
-/// An option with a value, and the variable that it sets.
+/// An option of `run` that has a value, and the environment variable that the option sets.
 struct ValueOption {
     const char* name;
     const char* variable;
@@ -68,7 +68,8 @@ constexpr ValueOption value_options[] = {{"--precision", "FP32_MATMUL_PRECISION"
                                          {"--where", "FP32_MATMUL_WHERE", &RunOptions::where},
                                          {"--audit", "FP32_MATMUL_AUDIT", &RunOptions::audit}};
 
-/// Returns the options given to this command, except --log and those about its summary, as words of a command.
+/// Returns the options that were given to `run`, as words of a command. Leaves out --log and options about the
+/// summary.
 std::vector<std::string> option_words(const RunOptions& options) {
     std::vector<std::string> words;
     if (options.pin) words.emplace_back("--pin");
@@ -78,8 +79,8 @@ std::vector<std::string> option_words(const RunOptions& options) {
     return words;
 }
 
-/// Sets the floor unless the environment has a stricter one. An unreadable value, perhaps a misspelt fp32, is kept so
-/// that its error is reported. It is replaced only if the new floor is fp32, the strictest one.
+/// Sets the floor unless the environment has a stricter one. A value that cannot be read, perhaps a misspelt fp32, is
+/// kept, so that an error is reported for it. It is replaced only by the floor fp32, because no floor is stricter.
 void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
     const std::string known = environment.get("FP32_MATMUL_FLOOR");
     const auto current = policy::parse_floor(known);
@@ -97,8 +98,8 @@ void preload(ProcessEnvironment& environment, const std::string& library) {
     environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
 }
 
-/// Returns the value of FP32_MATMUL_LOG for a log's name. The name is made absolute, since the program may change its
-/// folder before its first product. An invalid name is returned unchanged; its error is reported later.
+/// Returns the value of FP32_MATMUL_LOG for a log's name. The name is made absolute, because the program may change
+/// its working folder before its first product. An invalid name is returned unchanged; its error is reported later.
 std::string log_variable(const std::string& name) {
     if (name.empty() || name == "stderr" || policy::problem_with_log_path(name)) return name;
     std::array<char, record::path_capacity> absolute;
@@ -108,7 +109,7 @@ std::string log_variable(const std::string& name) {
 }
 
 /// Returns the value of FP32_MATMUL_POLICY for the name of a file. The name is made absolute, because the shim reads
-/// the file at the first product and at each reload, when the program may have changed its folder.
+/// the file at the first product and at each reload, and the program may have changed its working folder by then.
 std::string policy_variable(const std::string& name) {
     if (name.empty()) return name;  // some C++ libraries turn an empty name into the working folder
     std::error_code error;
@@ -137,7 +138,7 @@ void apply_options(const RunOptions& options, ProcessEnvironment& environment) {
     }
 }
 
-/// Returns the log's name, relative to this process's folder; empty if there is no log.
+/// Returns the log's name, which is absolute or relative to this process's working folder; empty if there is no log.
 std::string log_path_here(const RunOptions& options, const policy::Policy& policy) {
     return options.log.empty() ? policy.log_path : options.log;
 }
@@ -160,9 +161,9 @@ std::string problem_with_existing_log(const RunOptions& options, const record::P
     return {};
 }
 
-/// Returns an error that prevents the program's start, or an empty text. It is an error if --log names a log that
-/// cannot be written. If FP32_MATMUL_LOG names it, this is an error only with --pin, otherwise a warning. If a policy
-/// names the log, perhaps for a whole fleet, the shim itself warns.
+/// Returns an error that prevents the program's start, or an empty text. A log that cannot be written is an error if
+/// --log names it. If FP32_MATMUL_LOG names it, it is an error with --pin and otherwise a warning. If a policy names
+/// it, perhaps for a whole fleet, the shim itself warns.
 std::string problem_with_log(const RunOptions& options, const policy::Policy& policy,
                              const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
@@ -177,8 +178,8 @@ std::string problem_with_log(const RunOptions& options, const policy::Policy& po
     return problem_with_existing_log(options, facts);
 }
 
-/// Returns an error that prevents the program's start: the first error of the settings with the number of the others,
-/// or one about the log; empty if there is none. Warnings are left to the shim, which prints them itself.
+/// Returns an error that prevents the program's start: the first error of the settings and the number of further
+/// ones, or an error about the log; empty if there is none. The shim itself prints warnings.
 std::string problem_with_settings(const policy::LoadedPolicy& loaded, const RunOptions& options,
                                   const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!loaded.errors.empty()) {
@@ -198,7 +199,8 @@ std::string problem_with_settings(const policy::LoadedPolicy& loaded, const RunO
     return problem_with_log(options, loaded.policy, environment, facts);
 }
 
-/// If JAX_COMPILATION_CACHE_DIR is set, changes it to a folder for these settings. With `says_so`, prints a note.
+/// If JAX_COMPILATION_CACHE_DIR is set, changes it to a folder that only programs with equal settings share. Prints a
+/// note if `says_so` is true.
 void choose_compilation_cache(const policy::Policy& policy, const record::ProcessFacts& facts, bool says_so,
                               ProcessEnvironment& environment) {
     const std::string folder = environment.get(cache_variable);
@@ -229,7 +231,8 @@ std::string unseen_program_text(const ProgramFile& program, const PreloadObstacl
                            : "");
 }
 
-/// Returns the message for a run without calls. `bypasses` is RunSummary::bypasses(), `ended` how the program ended.
+/// Returns the message for a run without calls. `bypasses` is the text of RunSummary::bypasses(), and `ended` tells
+/// how the program ended.
 std::string no_calls_line(const std::string& bypasses, const ProgramEnd& ended) {
     const std::string why =
         bypasses.empty()
@@ -247,7 +250,7 @@ std::string no_recording_line(const std::string& log_path) {
         policy::quoted_path(log_path));
 }
 
-/// Writes a recording without calls for a program that ended before it made one. The recording does not contain the
+/// Writes a recording without calls, for a program that ended before it made a recording. It does not contain the
 /// libraries that the program had loaded.
 void leave_empty_recording(const std::string& path, const policy::Policy& policy, const record::ProcessFacts& facts) {
     record::Recording::open(path, facts, record::make_start_event(FP32SHIM_VERSION, policy),
@@ -273,7 +276,7 @@ struct ProgramLaunch {
 };
 
 int failed_to_start(const ProgramFile& program, int error) {
-    // The program's file was found before, so ENOENT is about its interpreter or loader.
+    // The program's file was found before, so ENOENT means that its interpreter or loader is missing.
     print_run_message(fmt::format(
         "{}: {}", program.path, error == ENOENT ? "its interpreter or loader does not exist" : std::strerror(error)));
     return exit_code::not_executable;
@@ -285,8 +288,8 @@ int become_program(const ProgramLaunch& launch) {
         launch.program, replace_by_program(launch.program.path, launch.options.words, launch.environment.entries()));
 }
 
-/// Explains why the program left no recording. If --log was given and it is certain that no call was seen, makes an
-/// empty recording.
+/// Explains why the program left no recording. If a recording was to be kept and it is certain that no call was seen,
+/// makes an empty recording.
 std::string no_recording_text(const ProgramLaunch& launch, const RunSummary& summary, const ProgramEnd& ended) {
     const bool is_kept = !summary.kept_folder().empty();
     const std::string& path = is_kept ? summary.log_path() : launch.policy.log_path;
@@ -298,7 +301,7 @@ std::string no_recording_text(const ProgramLaunch& launch, const RunSummary& sum
     return is_certain ? no_calls_line(summary.bypasses(), ended) : no_recording_line(path);
 }
 
-/// Prints which folder is kept, or why none is.
+/// Prints which folder is kept, or why no folder is kept.
 void print_kept_folder(const ProgramLaunch& launch, const RunSummary& summary,
                        const std::vector<std::string>& recordings) {
     if (!summary.why_not_kept().empty())
@@ -357,7 +360,7 @@ int run_with_summary(const ProgramLaunch& launch, const std::string& log) {
         summary.remove_folder();
         return failed_to_start(launch.program, ended.exec_error);
     }
-    std::signal(SIGPIPE, SIG_IGN);  // the exit status must be the program's even if nobody reads the summary
+    std::signal(SIGPIPE, SIG_IGN);  // the exit status must be the program's own even if nobody reads the summary
     const std::chrono::nanoseconds program_time = std::chrono::steady_clock::now() - begin;
     const RunEnding ending = summary.run_ending(children, launch.facts);
     if (children.is_awaited()) note_run_end(ending);
@@ -422,7 +425,7 @@ int run(const RunOptions& options) {
         print_run_message(
             fmt::format("audit: fingerprints are kept only in recordings; {}add --log NAME.fp32rec",
                         options.quiet && !options.keeps_nothing && facts.rank <= 0 ? "leave out -q, or " : ""));
-    // The messages above and below show the name as it was given.
+    // Only the program's variables get absolute names, so that messages show the names as they were given.
     if (const std::string log = environment.get("FP32_MATMUL_LOG"); !log.empty())
         environment.set("FP32_MATMUL_LOG", log_variable(log));
     if (const std::string policy = environment.get("FP32_MATMUL_POLICY"); !policy.empty())

@@ -28,9 +28,9 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Lists the bypasses that libraries contain: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out
-/// libraries whose products are recorded. Also leaves out entries about gaps in the recording, such as libraries that
-/// were loaded too late, because `verify` reports these.
+/// Lists the bypasses that libraries contain, such as `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out
+/// libraries whose products are recorded. Also leaves out gaps in the recording, such as libraries that were loaded
+/// too late, because `verify` reports gaps.
 std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     const std::vector<std::string_view> libraries = bypass_names();
     constexpr std::size_t most = 6;
@@ -45,8 +45,8 @@ std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     return printable(listed(texts, most));
 }
 
-/// Returns the time that a program ran, and the share of its products, whose time is a sum over threads and
-/// processes.
+/// Returns a line with the time that the program ran, and the share of this time that its products took. The time of
+/// the products is added up over threads and processes.
 std::string time_text(const CallSum& total, std::int64_t program_ns) {
     const auto whole = static_cast<std::uint64_t>(std::max<std::int64_t>(program_ns, 1));
     const std::string duration = duration_text(static_cast<double>(whole));
@@ -84,7 +84,7 @@ RunSummary::RunSummary(const std::string& log_path, bool keeps, ProcessEnvironme
                                std::strerror(errno));
         return;
     }
-    // The program may change its working folder before it opens the recording.
+    // The path is made absolute, because the program may change its working folder before it opens the recording.
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
     folder_ = error ? folder : absolute.string();
@@ -97,7 +97,7 @@ RunSummary::~RunSummary() { remove_temporary_recordings(); }
 RunEnding RunSummary::run_ending(const RunChildrenFile& children, const record::ProcessFacts& facts) const {
     RunEnding ending;
     ending.children_file = children.path();
-    // Processes may make recordings until they end.
+    // Processes may make recordings until they end, so running processes are listed before recordings.
     if (children.is_awaited())
         ending.running = record::remaining_processes_of_run(children.run_number(), record::identify_self().start);
     ending.recordings = recordings_of_run(log_path_, facts, children.run_number(), began_ns_);
@@ -155,7 +155,7 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
     if (!has_calls_ || words.size() > longest) return {};
     std::vector<std::pair<std::string, std::string_view>> commands;
     if (!has_temporary_folder()) {
-        std::string names;  // the commands find by themselves what is kept
+        std::string names;  // stays empty if the recordings are kept, because commands find kept recordings
         if (kept_folder().empty())
             names = recordings.size() == 1 ? " " + quote_shell_path(recordings.front()) : " RECORDINGS";
         commands = {{"report -o report.html" + names, "all of it, as a page"},

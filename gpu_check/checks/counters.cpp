@@ -14,7 +14,7 @@ namespace gpu {
 
 namespace {
 
-/// Returns the fields of a line of CSV. In a quoted field, a doubled quote stands for one quote.
+/// Returns the fields of a line of CSV. Inside a quoted field, a doubled quote stands for one quote.
 std::vector<std::string> fields_of(const std::string& line) {
     std::vector<std::string> fields(1);
     bool is_quoted = false;
@@ -31,7 +31,7 @@ std::vector<std::string> fields_of(const std::string& line) {
     return fields;
 }
 
-/// Returns the number in a text such as "1234", or "1,234" as ncu writes it; nullopt: not a number.
+/// Returns the number in a text such as "1234", or "1,234" as ncu writes it; nullopt if the text is not a number.
 std::optional<double> number_in(std::string text) {
     std::erase(text, ',');
     char* end = nullptr;
@@ -40,7 +40,7 @@ std::optional<double> number_in(std::string text) {
     return number;
 }
 
-/// Returns ncu's first error message in its output; empty: there is none.
+/// Returns ncu's first error message in its output; empty if there is none.
 std::string problem_in(const std::string& output) {
     constexpr std::string_view mark = "==ERROR== ";
     std::istringstream lines(output);
@@ -49,8 +49,8 @@ std::string problem_in(const std::string& output) {
     return {};
 }
 
-/// Returns the lowest format that a worker reported in the output; fp32 if it reported none. Such a report may follow
-/// text of ncu on the same line.
+/// Returns the lowest format that a worker reported in the output; fp32 if the worker reported none. The worker's
+/// report may follow text of ncu on the same line.
 std::string format_in(const std::string& output) {
     std::string lowest = "fp32";
     const std::string mark = std::string(line::found) + '\t';
@@ -62,8 +62,9 @@ std::string format_in(const std::string& output) {
     return lowest;
 }
 
-/// Returns the tensor-core counters in the output of `ncu --query-metrics`, with the suffix `.sum` that adds up a
-/// kernel's counts. They count instructions, and operations on TF32. Their names differ between generations of GPUs.
+/// Returns the names of tensor-core counters in the output of `ncu --query-metrics`, with the suffix `.sum`, which
+/// adds up a kernel's counts. The counters count instructions, and operations on TF32. Their names differ between
+/// generations of GPUs.
 std::vector<std::string> tensor_metrics(const std::string& listing) {
     std::vector<std::string> result;
     std::istringstream lines(listing);
@@ -79,13 +80,13 @@ std::vector<std::string> tensor_metrics(const std::string& listing) {
     return result;
 }
 
-/// One metric of one kernel in the output of `ncu --csv`.
+/// The value of one metric for one kernel, from the output of `ncu --csv`.
 struct CountedKernel {
     std::string name;
     std::string metric;
     double value = 0;
 };
-/// Returns a row for each kernel and metric. Rows that cannot be read are left out.
+/// Returns an entry for each kernel and metric. Lines that cannot be read are left out.
 std::vector<CountedKernel> counted_kernels(const std::string& csv) {
     std::vector<CountedKernel> result;
     std::istringstream lines(csv);
@@ -107,17 +108,18 @@ std::vector<CountedKernel> counted_kernels(const std::string& csv) {
 
 /// The counts of tensor-core instructions in the kernels of one run.
 struct TensorCounts {
-    std::string problem;  ///< reason why nothing was counted; empty: counting succeeded
-    CountedKernel most;   ///< kernel with the highest number
+    std::string problem;  ///< reason why nothing was counted; empty if counting succeeded
+    CountedKernel most;   ///< the kernel with the highest count
     std::size_t kernels = 0;
 };
 
-/// Counts instructions of tensor cores in a section under one variant. expected: format that the products must have.
-/// If the products have another format, the library had no effect under ncu, and the counters prove nothing.
+/// Counts tensor-core instructions of the products of a section under one variant. `expected` is the format that the
+/// products must have. If the products have another format, the library had no effect under ncu, and the counters
+/// prove nothing.
 TensorCounts count_tensor_instructions(const char* section, const Variant& variant, const char* expected,
                                        const std::vector<std::string>& metrics, const MeasurementSettings& settings,
                                        nlohmann::json& evidence) {
-    // The GPU's clocks are left as they are: the device may serve other users too.
+    // `--clock-control none` leaves the GPU's clocks as they are, because the device may serve other users too.
     std::vector<std::string> words = {
         "ncu",  "--csv",     "--target-processes", "all", "--clock-control", "none", "--print-units",
         "base", "--metrics", joined(metrics, ",")};

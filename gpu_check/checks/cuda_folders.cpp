@@ -28,7 +28,7 @@ std::string value_of(const Environment& environment, const char* name) {
     return found == environment.end() ? "" : found->second;
 }
 
-/// Returns the folders in a variable such as PATH.
+/// Returns the folders in the list of an environment variable such as PATH.
 Folders folders_in(const Environment& environment, const char* name) {
     Folders result = split(value_of(environment, name), ':');
     std::erase(result, "");
@@ -41,7 +41,7 @@ Folders driver_folders() {
             "/run/opengl-driver/lib",  "/usr/local/cuda/compat"};
 }
 
-/// Returns the folders with libraries in these CUDA toolkits.
+/// Returns the folders of libraries in the CUDA toolkits at `roots`.
 Folders libraries_of(const Folders& roots) {
     Folders result;
     for (const std::string& root : roots) {
@@ -52,7 +52,8 @@ Folders libraries_of(const Folders& roots) {
     return result;
 }
 
-/// Returns CUDA toolkits that no variable names: those in the usual folders, and those of an `nvcc` on the path.
+/// Returns the roots of CUDA toolkits that no variable names: those in the usual folders, and those whose `nvcc` is
+/// in PATH.
 Folders toolkits(const Environment& environment) {
     Folders roots = {"/usr/local/cuda"};
     for (const std::string& root : folders_matching("/usr/local/cuda-*")) roots.push_back(root);
@@ -61,7 +62,7 @@ Folders toolkits(const Environment& environment) {
     return roots;
 }
 
-/// Returns the folders of NVIDIA's packages that a Python interpreter can import.
+/// Returns the library folders of NVIDIA's packages that the interpreter `python` can import.
 Folders nvidia_folders_of_python(const std::string& python, const MeasurementSettings& settings) {
     constexpr const char* script =
         "import glob, site, sys\n"
@@ -75,22 +76,23 @@ Folders nvidia_folders_of_python(const std::string& python, const MeasurementSet
     return result;
 }
 
-/// Returns true if the loader finds the library by name alone. Programs that are started with this environment then
-/// find it, too.
+/// Returns true if the loader finds the library by its name alone. Programs that are started with this process's
+/// environment then find it, too.
 bool loader_finds(const std::string& name) {
     void* const library = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (library != nullptr) dlclose(library);
     return library != nullptr;
 }
 
-/// Folders to search, in this order.
+/// The folders to search for a library. They are searched in the order of the members.
 struct SearchFolders {
-    std::string only;                  ///< the only folder to search; empty: search all
-    Folders of_loader, named, others;  ///< those in LD_LIBRARY_PATH, in CUDA_PATH and CUDA_HOME, and all others
+    std::string only;  ///< the only folder to search; empty if all are searched
+    /// The folders in LD_LIBRARY_PATH, the folders in CUDA_PATH and CUDA_HOME, and all other folders.
+    Folders of_loader, named, others;
 };
 
-/// Returns the folder that has the file; by_loader if the loader finds the file itself; empty: the file was not
-/// found.
+/// Returns the folder that has the file. Returns by_loader if the loader finds the file itself, and an empty text if
+/// the file was not found.
 std::string find_library(const std::string& name, const SearchFolders& search) {
     std::error_code ignored;
     const auto has_it = [&](const std::string& folder) {

@@ -9,16 +9,17 @@ namespace gpu {
 
 /// The folders with the libraries of a cuBLAS that runs on this machine.
 struct CudaFolders {
-    int major = 0;                          ///< major version of cuBLAS: 13 or 12
-    std::string driver, cublas, cublas_lt;  ///< folders of the libraries; "loader": the loader finds the library
-                                            ///< itself
-    std::string search;                     ///< LD_LIBRARY_PATH for programs that need these libraries
+    int major = 0;  ///< major version of cuBLAS: 13 or 12
+    /// Folders of the three libraries. The value is "loader" if the loader finds the library itself.
+    std::string driver, cublas, cublas_lt;
+    std::string search;  ///< LD_LIBRARY_PATH for programs that need these libraries
 };
 
-/// Finds a cuBLAS that runs on this machine, and measures the section `machine` with it. libraries: the only folder
-/// to search; empty: the loader's path, CUDA toolkits, and the packages of `python`. Sets the variables that workers
-/// need in `settings`. If cuBLAS 13 does not run and 12 does, the finding `instead_of_13` has the reason. Throws
-/// NoDeviceError, with one line about what is missing, and std::runtime_error if a device does not work.
+/// Finds a cuBLAS that runs on this machine, and measures the section `machine` with it. `libraries` is the only
+/// folder to search; if it is empty, the loader's path, CUDA toolkits, and the packages of `python` are searched.
+/// Sets the variables that workers need in `settings`. If cuBLAS 13 does not run but cuBLAS 12 does, the finding
+/// `instead_of_13` has the reason. Throws NoDeviceError, with one line about what is missing, or std::runtime_error
+/// if the device does not work.
 CudaFolders find_working_cublas(const std::string& libraries, const std::string& python,
                                 MeasurementSettings& settings, FindingMap& findings);
 

@@ -12,8 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-/// One run of a framework's products: the program's own setting, that of the library, and the format that must
-/// result.
+/// One run of a framework's products: the format that the program asks for, the settings of the library, and the
+/// format that must result.
 struct FrameworkRun {
     const char* name;
     const char* own;  // format that the program itself asks for
@@ -25,11 +25,12 @@ constexpr FrameworkRun runs[] = {{"high", "fp32", UNDER "FP32_MATMUL_PRECISION=h
                                  {"floor", "tf32", UNDER "FP32_MATMUL_FLOOR=fp32", "fp32"}};
 #undef UNDER
 
-/// A framework that takes longer than this counts as hanging. If it is stopped earlier, it may just have been loading
-/// on a slow machine.
+/// A framework that takes longer than this time counts as hanging. If it is stopped earlier, it may just have been
+/// loading on a slow machine.
 constexpr auto enough_time = std::chrono::seconds(60);
 
-/// Returns the folder with frameworks/*.py: beside this program, or in share/ of an installation.
+/// Returns the folder with products.py: `frameworks` beside this program, or share/fp32shim/gpu-check. Empty if there
+/// is none.
 std::string scripts_folder() {
     for (const char* const folder : {"/frameworks", "/../../share/fp32shim/gpu-check"})
         if (const std::string path = program_folder() + folder; std::filesystem::exists(path + "/products.py"))
@@ -37,8 +38,8 @@ std::string scripts_folder() {
     return {};
 }
 
-/// Returns the format in which a kernel multiplies, by its name; unknown: the name does not tell; none: it multiplies
-/// nothing.
+/// Returns the format in which a kernel multiplies, judged by its name. Returns "unknown" if the name does not tell
+/// the format, and "none" if the kernel multiplies nothing.
 std::string format_of_kernel(const std::string& name) {
     using fp32shim::policy::Dtype;
     const auto judgement = fp32shim::record::judge_kernel({name, std::nullopt});
@@ -56,13 +57,13 @@ std::string reason_in(const std::string& errors) {
 }
 
 struct FrameworkResult {
-    Verdict verdict = Verdict::shown;  ///< not_tried or failed: `problem` has the reason
+    Verdict verdict = Verdict::shown;  ///< if it is not_tried or failed, `problem` has the reason
     std::string problem;
     json operations = json::array();
     std::string version;
 };
 
-/// Runs products.py once, and returns what it reported.
+/// Runs products.py once, and returns the results that it reported.
 FrameworkResult run_products(const std::string& framework, const FrameworkRun& run, const std::string& python,
                              const MeasurementSettings& settings, bool expects_tf32, bool with_kernels) {
     const std::string scripts = scripts_folder();
@@ -70,7 +71,7 @@ FrameworkResult run_products(const std::string& framework, const FrameworkRun& r
     const VariantEnvironment variant({run.name, run.variables}, settings.environment, settings.shim);
     const std::string log = variant.folder() + "/log.jsonl";
     Environment environment = variant.environment();
-    // Without this option XLA multiplies by kernels of its own, which no library sees.
+    // Without this option, XLA multiplies with kernels of its own, which the shim does not see.
     if (framework == "jax") environment["XLA_FLAGS"] = "--xla_gpu_enable_triton_gemm=false";
     std::vector<std::string> words = {
         python, "-B",     scripts + "/products.py", framework, "--own", run.own, "--log",
@@ -103,8 +104,8 @@ FrameworkResult run_products(const std::string& framework, const FrameworkRun& r
     return answer;
 }
 
-/// Returns "4 of 4 products tf32", or the first fault. Operations that the framework cannot do on this machine do not
-/// count as run.
+/// Returns a text such as "4 of 4 products tf32", or the first fault. Operations that the framework cannot run on
+/// this machine are not counted as run.
 std::string summary_of(const json& operations, const char* expected, Verdict& verdict) {
     int ran = 0;
     for (const json& operation : operations) {

@@ -1,7 +1,7 @@
 // gpu-check tests on a real GPU that the library works as documented. `fp32shim gpu-check` starts this program.
 //
-//   gpu-check [OPTION...]             gives the verdict: about twenty lines with their evidence, in an allowed time
-//   gpu-check --worker SECTION ...    measures one section, as a child of the other: sections/
+//   gpu-check [OPTION...]             prints the verdict: about twenty lines with their evidence, in an allowed time
+//   gpu-check --worker SECTION ...    measures one section of sections/, as a child process of the first form
 
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ struct CommandLineOptions {
     std::string output;
     std::string libraries;
     std::string shim;
-    int largest = 8192;  ///< largest order of matrices
+    int largest = 8192;  ///< largest order of the matrices
 };
 
 /// The state of the whole check, which all steps share.
@@ -42,7 +42,7 @@ struct CheckState {
     Environment framework_environment;  ///< frameworks bring their own CUDA, so they run as in the caller's shell
     FindingMap machine;
     JudgementFacts judging;
-    bool device_is_gone = false;  ///< the device no longer answers, so no further step is tried
+    bool device_is_gone = false;  ///< true if the device no longer answers, so that no further step is tried
     json evidence = json::object();
     std::vector<VerdictLine> lines;
 
@@ -51,7 +51,7 @@ struct CheckState {
     }
 };
 
-// ---- largest affordable products
+// ---- The largest products that fit into the allowed time
 
 /// Returns an estimate, in seconds, for one FP32 product of order n on this device. Scales the time of the largest
 /// product that was timed.
@@ -65,8 +65,8 @@ double estimated_seconds(const CheckState& context, int n) {
     return seconds;
 }
 
-/// Returns the largest order, from `largest` down by halves to 64, at which `products` products take at most `share`
-/// of the allowed time; if there is none, 64.
+/// Halves the order n, beginning with `largest`, until `products` products of order n take at most `share` of the
+/// allowed time. Returns n, or 64 if no larger order fits.
 int largest_order(const CheckState& context, int largest, int products, double share) {
     int n = largest;
     while (n > 64 && (n > context.options.largest ||
@@ -75,15 +75,16 @@ int largest_order(const CheckState& context, int largest, int products, double s
     return n;
 }
 
-// ---- the steps
+// ---- The steps of the check
 
-/// A step must end at a share of the allowed time. Time that it does not use is left to later steps.
+/// A step of the check. It must end when the share `ends_at` of the allowed time has passed; time that it does not
+/// use is left to later steps.
 struct CheckStep {
     const char* name;
     double ends_at;
     void (*check)(CheckState& context, const CheckStep& step);
-    const char* measures;  ///< section, or name of a framework
-    int largest = 64;      ///< for largest_order()
+    const char* measures;  ///< name of a section or of a framework
+    int largest = 64;      ///< first of the arguments of largest_order(), with `products` and `share`
     int products = 0;
     double share = 0;
 };
@@ -109,8 +110,8 @@ void check_times(CheckState& context, const CheckStep& step) {
     std::vector<int> sizes;
     std::vector<VerdictLine> left_out;
     for (const int n : {512, 2048, 8192}) {
-        // Factor 24: six measurements (FP32 and TF32 without the shim and one under it, each in two turns) of about
-        // four calls. A measurement of short calls takes about 0.2 s.
+        // The factor 24 stands for six measurements of about four calls each: FP32 and TF32 without the shim and one
+        // under the shim, each made twice. A measurement of short calls takes about 0.2 s.
         const double seconds = 24 * estimated_seconds(context, n);
         const bool is_too_large = n > context.options.largest;
         if (!is_too_large && seconds <= 0.06 * context.options.seconds)
@@ -167,13 +168,13 @@ constexpr CheckStep steps[] = {
     {"counters", 0.99, check_ncu, "product"},
 };
 
-// ---- the whole check
+// ---- The whole check
 
 bool has_no_answer(const VerdictLine& line) {
     return line.verdict == Verdict::failed && line.text.find("no answer in") != std::string::npos;
 }
 
-/// Returns true if the device still multiplies. Called after a step in which a process gave no answer in time.
+/// Returns true if the device still multiplies. Is called after a step in which a process gave no answer in time.
 bool device_still_answers(CheckState& context) {
     MeasurementSettings probe = context.settings;
     probe.until = std::min(context.time_at_share(0.99), Clock::now() + std::chrono::seconds(10));
@@ -200,7 +201,7 @@ void print_line(const VerdictLine& line) {
     std::fflush(stdout);
 }
 
-/// On a terminal, shows on stderr what is being measured, and erases the line at the end.
+/// If stderr is a terminal, shows there what is being measured, and erases the line at the end.
 class ProgressLine {
   public:
     explicit ProgressLine(const char* step) {
@@ -213,7 +214,7 @@ class ProgressLine {
     ProgressLine& operator=(const ProgressLine&) = delete;
 };
 
-/// Runs a step, and adds its lines to the verdict.
+/// Runs a step. Its lines are added to the verdict.
 void run_step(CheckState& context, const CheckStep& step) {
     const ProgressLine progress(step.name);
     if (context.device_is_gone) {
@@ -273,7 +274,8 @@ int finish(CheckState& context) {
     return faults == 0 ? 0 : 1;
 }
 
-/// Hides all devices but the first. Others would cost each process the time to start them, and JAX would use them.
+/// Hides all devices except the first. Each process would spend time on starting further devices, and JAX would use
+/// them.
 void hide_other_devices(CheckState& context) {
     if (context.machine.joined_values("devices") == "1") return;
     std::string& visible = context.settings.environment["CUDA_VISIBLE_DEVICES"];
@@ -288,10 +290,10 @@ void find_machine(CheckState& context) {
     settings.row_seconds = static_cast<unsigned>(std::clamp(options.seconds * machine_ends_at - 1, 3.0, 60.0));
     settings.until = context.time_at_share(machine_ends_at);
     const Environment before = settings.environment;
-    settings.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take each process seconds
+    settings.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take seconds in each process
     find_working_cublas(options.libraries, options.python, settings, context.machine);
-    // Every process needs this time to start, so the limit must be well above it. Otherwise a slow start would look
-    // like a hang.
+    // Every process takes `start` seconds to start. The limit must be well above this time, because a slow start
+    // would otherwise look like a hang.
     const double start = context.machine.sorted_numbers("seconds_to_start").front();
     settings.row_seconds = static_cast<unsigned>(std::clamp(std::max(options.seconds / 10, 3 * start), 3.0, 60.0));
     hide_other_devices(context);
@@ -301,7 +303,7 @@ void find_machine(CheckState& context) {
         context.framework_environment["CUDA_VISIBLE_DEVICES"] = visible->second;
 }
 
-/// Prints the settings of this machine that govern other programs but are switched off in these measurements.
+/// Prints which settings of this machine are switched off in these measurements, although they govern other programs.
 void print_set_aside_settings(CheckState& context, const std::vector<std::string>& unset) {
     for (const std::string& name : unset) std::printf("%-9s  %-20s %s\n", "", "unset", name.c_str());
     if (has_site_policy()) {
@@ -331,8 +333,8 @@ std::optional<int> parse(const std::vector<std::string>& words, CommandLineOptio
     return std::nullopt;
 }
 
-/// Runs `gpu-check [OPTION...]`. Returns 0 if every line that was tried holds; 1 if one does not, or could not be
-/// measured; 77 if there is no CUDA device, or no CUDA.
+/// Runs `gpu-check [OPTION...]`. Returns 0 if every line that was tried is confirmed, 1 if a line is wrong or could
+/// not be measured, and 77 if there is no CUDA device or no CUDA.
 int check_gpu(const std::vector<std::string>& words) {
     CheckState context;
     CommandLineOptions& options = context.options;

@@ -11,19 +11,20 @@ namespace gpu {
 
 namespace {
 
-/// The verdict and the text of a line. Functions that judge throw it where a finding is missing.
+/// The verdict and the text of a line. Functions that judge a line throw a Judgement if a finding is missing.
 struct Judgement {
     Verdict verdict;
     std::string text;
 };
 
-/// The evidence for one line: the line's name, the findings of its section, and facts about the machine.
+/// The evidence for one line of the verdict: the line's name, the findings of its section, and facts about the
+/// machine.
 struct Evidence {
     const std::string& name;
     const FindingMap& findings;
     const JudgementFacts& judging;
 
-    /// Throws the judgement if one of these variants was not measured.
+    /// Throws a Judgement with the variant's failure if one of these variants was not measured.
     void need_variants(std::initializer_list<const char*> variants) const {
         for (const char* variant : variants) {
             const auto& failures = findings.values_of(std::string(variant) + "/failure");
@@ -32,7 +33,8 @@ struct Evidence {
                             std::string(variant) + ": " + failures.front()};
         }
     }
-    /// Throws the judgement if a variant has no finding of this name, with the variant's failure as the reason.
+    /// Throws a Judgement if a variant has no finding of this name. The reason in it is the variant's failure, if
+    /// there is one.
     void need_finding(const std::string& variant, const std::string& finding) const {
         if (!findings.values_of(variant + "/" + finding).empty()) return;
         need_variants({variant.c_str()});
@@ -54,7 +56,7 @@ bool is_lower(const std::string& left, const std::string& right) {
     return left != right && less_precise_format(left, right) == left;
 }
 
-// ---- one product
+// ---- The section `product`
 
 Judgement judge_loading(const Evidence& of) {
     try {
@@ -82,19 +84,21 @@ Judgement judge_unconfigured(const Evidence& of) {
     return {Verdict::wrong, "the library changes bits: " + without + " without it, " + with + " with it"};
 }
 
-/// Returns the reason of a decision in brackets; empty: the decision is as requested.
+/// Returns the reason of a decision in brackets; empty if the product was decided as requested.
 std::string reason_of(const Evidence& of, const std::string& word) {
     const std::string reason = of.joined_values(word, "reason");
     return reason == not_measured ? "" : " (" + reason + ")";
 }
 
-/// Returns true if a product is more accurate than was decided, but still below FP32: FAST_16BF and FAST_16F also
-/// permit TF32, and nothing else. If the product is FP32, the decision had no effect, which is a fault.
+/// Returns true if a product is more accurate than was decided, but still below FP32. This is no fault: the compute
+/// types FAST_16BF and FAST_16F also permit TF32. If the product is FP32, the decision had no effect, which is a
+/// fault.
 bool is_more_accurate(const std::string& format, const std::string& decided) {
     return format == "tf32" && is_format_name(decided) && is_lower(decided, format);
 }
 
-/// Returns a description of the fault in one precision; empty: there is no fault. BF16x9 is as accurate as FP32.
+/// Returns a description of the fault in the product at the precision `word`; empty if there is no fault. A product
+/// in BF16x9 is as accurate as FP32.
 std::string fault_of(const Evidence& of, const std::string& word, const std::string& expected) {
     const std::string format = of.lowest_format(word, "format");
     const std::string decided = of.joined_values(word, "decided");
@@ -113,7 +117,7 @@ Judgement judge_precision(const Evidence& of) {
     const std::string format = of.lowest_format(word, "format");
     const std::string decided = of.joined_values(word, "decided");
     if (is_refusal(format)) return {Verdict::failed, "the product was refused: " + format};
-    // These variants set no floor themselves, so a floor can only come from this machine's policy.
+    // The variants of this section set no floor, so a floor can only come from this machine's policy.
     if (of.joined_values(word, "reason") == "floor" && fault_of(of, word, "").empty())
         return {Verdict::measured, "decided " + decided + ", measured " + format +
                                        ": this machine's own policy, /etc/fp32shim/policy.toml, has a floor"};
@@ -130,7 +134,7 @@ Judgement judge_precision(const Evidence& of) {
 Judgement judge_other_precisions(const Evidence& of) {
     const std::initializer_list<const char*> words = {
 #define RULE_PRECISION(number, name, format) #name,
-#define FLOAT64_RULE_PRECISION(...)  // the product is of float32
+#define FLOAT64_RULE_PRECISION(...)  // left out, because the product is of float32
 #include "policy/formats.def"
     };
     of.need_variants(words);
@@ -154,10 +158,9 @@ Judgement judge_other_precisions(const Evidence& of) {
                 joined(outcomes, ", ")};
 }
 
-// ---- a floor
+// ---- The section `opt_ins`
 
-/// A line of the verdict about a floor: the requests for less than FP32 that it covers, by the names of their
-/// findings.
+/// A line of the verdict about a floor. `names` are the findings of products that request less than FP32.
 struct FloorCheck {
     const char* line;
     const char* what;
@@ -177,7 +180,7 @@ const FloorCheck opt_ins[] = {
     {"floor: cublasLt", "cublasLt's compute type", {"lt_fast_tf32"}},
 };
 
-/// Returns true if an answer means that this cuBLAS or device does not have the product.
+/// Returns true if `answer` means that this cuBLAS or this device does not offer the product.
 bool is_unavailable(const std::string& answer) {
     constexpr const char* words[] = {"absent", "NOT_SUPPORTED", "INVALID_VALUE", "ARCH_MISMATCH"};
     return std::ranges::find(words, answer) != std::end(words);
@@ -212,11 +215,11 @@ Judgement judge_floor(const Evidence& of) {
     return {Verdict::shown, count + " of " + count + " fp32 under a floor; without it " + joined(lowered, ", ")};
 }
 
-// ---- float64
+// ---- The section `float64_rules`
 
 constexpr const char* emulated_format = "fp64_emulated";
 
-/// Returns the names of the products of float64 that were measured.
+/// Returns the names of the float64 products that were measured.
 std::vector<std::string> products_of(const FindingMap& findings) {
     constexpr std::string_view begin = "native/", end = "_bits";
     std::vector<std::string> names;
@@ -276,12 +279,12 @@ Judgement judge_float64_emulation(const Evidence& of) {
         if (of.lowest_format(emulated_format, each) == emulated_format) pedantic.emplace_back(each);
     if (!pedantic.empty())
         return {Verdict::wrong, "PEDANTIC, which no rule lowers here, is emulated: " + joined(pedantic, ", ")};
-    // cuBLAS need not use what a rule allows.
+    // A rule allows emulation, but cuBLAS need not use it.
     if (!kept.empty()) return {Verdict::measured, "allowed by a rule, but not done: " + joined(kept, ", ")};
     return {Verdict::shown, "dgemm, ex_64f and lt_64f are emulated under a rule; PEDANTIC ones are not"};
 }
 
-// ---- times
+// ---- The sections `times` and `cost`
 
 std::string milliseconds_text(double milliseconds) {
     return milliseconds < 1 ? format_number("%.1f us", milliseconds * 1000) : format_number("%.2f ms", milliseconds);
@@ -324,7 +327,7 @@ Judgement judge_cost(const Evidence& of) {
     return {Verdict::measured, text};
 }
 
-// ---- graphs and audits
+// ---- The sections `graph` and `audits`
 
 Judgement judge_graph(const Evidence& of) {
     of.need_variants({"native", "high"});
@@ -367,13 +370,13 @@ Judgement judge_audits(const Evidence& of) {
                 " errors match those that the host computes in float64, to 2%; a captured product is left alone"};
 }
 
-/// The section and the name of a line of the verdict, and the function that judges it.
+/// A line of the verdict: its section, its name, and the function that judges it.
 struct VerdictCheck {
     const char* section;
     const char* line;
     Judgement (*judge)(const Evidence& of);
 };
-/// The lines of each section, in the order of the verdict.
+/// The lines of all sections, in the order of the verdict.
 constexpr VerdictCheck verdict_checks[] = {
     {"product", "library", judge_loading},
     {"product", "as called", judge_unconfigured},
@@ -394,7 +397,7 @@ constexpr VerdictCheck verdict_checks[] = {
     {"audits", "audits", judge_audits},
 };
 
-/// Returns the line with this name, and with the judgement that `judge` returns or throws.
+/// Returns the line of this name, with the judgement that `judge` returns or throws.
 template <class Judge>
 VerdictLine line_of(const std::string& name, const Judge& judge) {
     Judgement answer{};

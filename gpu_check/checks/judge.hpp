@@ -1,4 +1,4 @@
-// Turns the findings of workers into lines of the verdict. Pure functions.
+// Turns the findings of workers into lines of the verdict. All functions are pure.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 namespace gpu {
 
 enum class Verdict {
-    shown,      ///< claim confirmed on this machine
-    wrong,      ///< claim refuted on this machine
-    failed,     ///< measurement failed, though it should have been possible
-    measured,   ///< figures without a claim
-    not_tried,  ///< left out, for a reason that is not a fault
+    shown,      ///< the claim was confirmed on this machine
+    wrong,      ///< the claim was refuted on this machine
+    failed,     ///< the measurement failed, though it should have been possible
+    measured,   ///< the line gives figures, without a claim
+    not_tried,  ///< the check was left out, for a reason that is not a fault
 };
 
 const char* to_string(Verdict verdict);
@@ -27,7 +27,7 @@ struct VerdictLine {
 
 /// Facts that a judgement needs besides the findings of its section.
 struct JudgementFacts {
-    int compute_capability = 0;   ///< 10·major + minor: 90 means 9.0
+    int compute_capability = 0;   ///< 10·major + minor, so that 90 means 9.0
     std::vector<int> sizes;       ///< sizes at which the section was measured
     bool has_site_floor = false;  ///< a policy of this machine forbids formats below FP32
 
@@ -36,8 +36,8 @@ struct JudgementFacts {
     bool expects_tf32() const { return has_tf32() && !has_site_floor; }
 };
 
-/// Returns true if a floor raised the precision `high`. Such a floor comes from the site's policy, not from
-/// gpu-check.
+/// Returns true if a floor raised the precision of the variant `high`. This floor comes from the site's policy,
+/// because gpu-check sets no floor there.
 bool has_site_floor(const FindingMap& findings);
 
 /// Returns the lines about a section, in the order of the verdict.

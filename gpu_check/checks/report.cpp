@@ -33,7 +33,8 @@ std::string checksum_of(const std::string& path) {
     return content.empty() ? "unknown" : fp32shim::policy::sha256(content);
 }
 
-/// Returns the version of NVIDIA's kernel module, such as 580.159.04; "unknown" if this system does not show it.
+/// Returns the version of NVIDIA's kernel module, such as 580.159.04; "unknown" if this system does not show the
+/// version.
 std::string version_of_driver() {
     std::istringstream words(content_of("/proc/driver/nvidia/version"));
     for (std::string word; words >> word;) {
@@ -57,7 +58,7 @@ void replace_all(std::string& text, const std::string& word, const std::string& 
         text.replace(at, word.size(), by);
 }
 
-/// Returns the names of this machine and its user. Leaves out short names, which might be found inside ordinary
+/// Returns the names of this machine and its user. Leaves out short names, because they might occur inside ordinary
 /// words.
 std::vector<std::string> private_names() {
     std::vector<std::string> names;

@@ -1,7 +1,7 @@
-// The part of CUDA's interface that this program uses, under NVIDIA's names: the driver API, cuBLAS and cublasLt of
-// CUDA 12 and 13. The declarations are repeated here so that the program builds, and starts, without CUDA. Functions
-// are declared for their types only; each is looked up at run time. tests/cublas/gpu/cuda_declarations_test.cpp
-// compares all declarations with NVIDIA's headers.
+// Declares the part of CUDA's interface that gpu-check uses, under NVIDIA's names: the driver API, cuBLAS and
+// cublasLt of CUDA 12 and 13. The declarations are repeated here so that the program can be built and started without
+// CUDA. Functions are declared only for their types, and are looked up at run time.
+// tests/cublas/gpu/cuda_declarations_test.cpp compares all declarations with NVIDIA's headers.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace gpu {
 
-// ---- the driver
+// ---- The driver API
 enum CUresult : int { CUDA_SUCCESS = 0, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NO_DEVICE = 100 };
 using CUdevice = int;
 using CUdeviceptr = unsigned long long;
@@ -56,7 +56,7 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long flags);
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream);
 
-// ---- cuBLAS: values
+// ---- Values of cuBLAS
 using cublasHandle_t = struct cublasContext*;
 enum cudaDataType : int { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_R_16F = 2, CUDA_C_32F = 4 };
 enum cublasStatus_t : int {
@@ -80,7 +80,7 @@ enum cublasMath_t : int {
     CUBLAS_TENSOR_OP_MATH = 1,
     CUBLAS_PEDANTIC_MATH = 2,
     CUBLAS_TF32_TENSOR_OP_MATH = 3,
-    CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH = 8,  // cuBLAS 13.1
+    CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH = 8,  // since cuBLAS 13.1
 };
 enum cublasComputeType_t : int {
     CUBLAS_COMPUTE_16F = 64,
@@ -92,11 +92,11 @@ enum cublasComputeType_t : int {
     CUBLAS_COMPUTE_32F_FAST_16BF = 75,
     CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
     CUBLAS_COMPUTE_32F_EMULATED_16BFX9 = 78,
-    CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT = 79,  // cuBLAS 13.1
+    CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT = 79,  // since cuBLAS 13.1
 };
 enum cublasGemmAlgo_t : int { CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 };
 
-// ---- cuBLAS: types of functions. Scalars and matrices have the type that the function's name tells.
+// ---- Types of cuBLAS functions. Scalars and matrices have the type that the function's name tells.
 using Operation = cublasOperation_t;
 using Fill = cublasFillMode_t;
 using Gemm = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const void* alpha,
@@ -105,7 +105,7 @@ using GemmStridedBatched = cublasStatus_t(cublasHandle_t, Operation, Operation, 
                                           const void* alpha, const void* a, int lda, long long stride_a,
                                           const void* b, int ldb, long long stride_b, const void* beta, void* c,
                                           int ldc, long long stride_c, int count);
-/// Matrices are arrays of addresses.
+/// Type of batched gemm functions. `a`, `b` and `c` are arrays with the addresses of matrices.
 using GemmBatched = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const void* alpha,
                                    const void* a, int lda, const void* b, int ldb, const void* beta, void* c, int ldc,
                                    int count);
@@ -115,7 +115,7 @@ using TypedGemm = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, in
                                  const void* beta, void* c, cudaDataType, int ldc);
 using Symm = cublasStatus_t(cublasHandle_t, cublasSideMode_t, Fill, int m, int n, const void* alpha, const void* a,
                             int lda, const void* b, int ldb, const void* beta, void* c, int ldc);
-/// Type of syrk, and of herk, whose scalars are real.
+/// Type of syrk and herk. The scalars of herk are real.
 using Syrk = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const void* alpha, const void* a, int lda,
                             const void* beta, void* c, int ldc);
 using TypedSyrk = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const void* alpha, const void* a,
@@ -127,11 +127,11 @@ using Trmm = cublasStatus_t(cublasHandle_t, cublasSideMode_t, Fill, Operation, c
                             const void* alpha, const void* a, int lda, const void* b, int ldb, void* c, int ldc);
 using Trsm = cublasStatus_t(cublasHandle_t, cublasSideMode_t, Fill, Operation, cublasDiagType_t, int m, int n,
                             const void* alpha, const void* a, int lda, void* b, int ldb);
-/// Matrices are arrays of addresses.
+/// Type of batched trsm functions. `a` and `b` are arrays with the addresses of matrices.
 using TrsmBatched = cublasStatus_t(cublasHandle_t, cublasSideMode_t, Fill, Operation, cublasDiagType_t, int m, int n,
                                    const void* alpha, const void* a, int lda, void* b, int ldb, int count);
 
-// ---- cuBLAS: functions
+// ---- Functions of cuBLAS
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle);
 cublasStatus_t cublasDestroy_v2(cublasHandle_t handle);
 cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int* version);
@@ -157,7 +157,7 @@ Trmm cublasStrmm_v2, cublasCtrmm_v2;
 Trsm cublasStrsm_v2, cublasCtrsm_v2;
 TrsmBatched cublasStrsmBatched, cublasCtrsmBatched;
 
-// Functions with a compute type:
+// Functions that take a compute type:
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, Operation trans_a, Operation trans_b, int m, int n, int k,
                             const void* alpha, const void* a, cudaDataType a_type, int lda, const void* b,
                             cudaDataType b_type, int ldb, const void* beta, void* c, cudaDataType c_type, int ldc,

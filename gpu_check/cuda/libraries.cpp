@@ -16,7 +16,7 @@ namespace gpu {
 
 namespace {
 
-/// Values of CUresult that users may meet, and what they mean.
+/// Values of CUresult that users may meet, and texts that explain them.
 constexpr std::pair<int, const char*> meanings[] = {
     {2, ", the device is out of memory"},
     {34, ", libcuda.so.1 is the toolkit's stub, not the driver's library"},
@@ -40,7 +40,7 @@ const char* meaning_of(CUresult result) {
     return "";
 }
 
-/// Returns a possible reason why this process sees no device; empty: none is known.
+/// Returns a possible reason why this process sees no device; empty if no reason is known.
 std::string why_no_device() {
     if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"))
         return std::string("; CUDA_VISIBLE_DEVICES is '") + visible + "'";
@@ -50,7 +50,7 @@ std::string why_no_device() {
     return {};
 }
 
-/// Returns the major version in a file's name, such as 13 for libcublas.so.13.
+/// Returns the major version in a library's file name, such as 13 for libcublas.so.13.
 int major_version(const std::string& file) { return std::atoi(file.substr(file.rfind('.') + 1).c_str()); }
 
 }  // namespace
@@ -105,7 +105,7 @@ std::string build_id_of(std::string_view name) {
         if (!path.substr(path.rfind('/') + 1).starts_with(file)) return 0;
         for (const ElfW(Phdr) & segment : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
             if (segment.p_type != PT_NOTE) continue;
-            // The address is mapped by the loader, whose record has it as a number.
+            // The loader mapped this address and stores it as a number.
             const auto* notes = reinterpret_cast<const std::uint8_t*>(object->dlpi_addr + segment.p_vaddr);
             const auto bytes = fp32shim::system::build_id_in({notes, segment.p_memsz}, segment.p_align);
             if (bytes.empty()) continue;
@@ -172,7 +172,8 @@ double measure_milliseconds(const Device& device, int repeats, const std::functi
     for (int i = 0; i < repeats; ++i) call();
     CHECKED(driver, cuEventRecord, end, nullptr);
     CHECKED(driver, cuEventSynchronize, end);
-    // Drivers before CUDA 13 have this function only without the suffix; it does the same.
+    // Drivers before CUDA 13 have only cuEventElapsedTime without a suffix, which does the same as
+    // cuEventElapsedTime_v2.
     auto elapsed = driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime_v2");
     if (elapsed == nullptr) elapsed = &driver.get<decltype(cuEventElapsedTime)>("cuEventElapsedTime");
     float result = 0;
@@ -191,8 +192,8 @@ DeviceBuffer::DeviceBuffer(const Device& device, const void* host, std::size_t b
 
 DeviceBuffer::~DeviceBuffer() { device_.driver.get<decltype(cuMemFree_v2)>("cuMemFree_v2")(address_); }
 
-// These driver calls may return before the device has finished. A product on its own stream does not wait for the
-// default stream, so upload() and fill_with_nan() wait themselves.
+// The driver may return from a copy or a fill before the device has finished it. A product on its own stream does not
+// wait for the default stream, so upload() and fill_with_nan() wait for the device.
 void DeviceBuffer::upload(const void* host, std::size_t bytes, std::size_t offset) {
     CHECKED(device_.driver, cuMemcpyHtoD_v2, address_ + offset, host, bytes);
     device_.synchronise();

@@ -1,5 +1,5 @@
-// Opens CUDA's driver API and cuBLAS by dlopen, so that programs are built, and start, without CUDA. Products go
-// to cuBLAS as in any program: whether the shim sees them depends on LD_PRELOAD only.
+// Opens CUDA's driver API and cuBLAS by dlopen, so that programs can be built and started without CUDA. Products are
+// called as in any program, so LD_PRELOAD alone decides whether the shim sees them.
 #pragma once
 
 #include "gpu_check/cuda/api.hpp"
@@ -14,7 +14,8 @@
 
 namespace gpu {
 
-/// Thrown if there is no driver, no device, or no cuBLAS. Programs report it and end with `exit_skipped`.
+/// Is thrown if there is no driver, no device, or no cuBLAS. Programs report the message and end with status
+/// `exit_skipped`.
 struct NoDeviceError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -22,25 +23,25 @@ constexpr int exit_skipped = 77;
 
 class Library {
   public:
-    /// Opens the first of these names that the loader finds. If it finds none, throws NoDeviceError with its message
-    /// about the first name.
+    /// Opens the first of these libraries that the loader finds. If it finds none, throws NoDeviceError with the
+    /// loader's message about the first library.
     explicit Library(std::initializer_list<const char*> names);
 
-    /// Returns a function; nullptr if this version of the library does not have it.
+    /// Returns the function `name`; nullptr if this version of the library does not have it.
     template <class Function>
     Function* find(const char* name) const {
         return reinterpret_cast<Function*>(address(name));
     }
 
-    /// Returns a function, like find(). If the library does not have it, throws std::runtime_error.
+    /// Returns the function `name`. Throws std::runtime_error if the library does not have it.
     template <class Function>
     Function& get(const char* name) const {
         if (Function* function = find<Function>(name)) return *function;
         throw std::runtime_error(file_ + " has no " + name);
     }
 
-    /// Returns the library's own function. find() uses dlsym, which may return a preloaded library's function
-    /// instead.
+    /// Returns the function `name` of the library itself. find() uses dlsym, which may return a preloaded library's
+    /// function instead.
     template <class Function>
     Function* find_own(const char* name) const {
         return reinterpret_cast<Function*>(address_in_library(name));
@@ -56,36 +57,37 @@ class Library {
     std::string file_;
 };
 
-/// Returns the build id of the loaded library whose file name begins with `name`, in hexadecimal; "unknown": there is
-/// none.
+/// Returns the build id of the loaded library whose file name begins with `name`, in hexadecimal; "unknown" if there
+/// is none.
 std::string build_id_of(std::string_view name);
 
-/// Opens libcublas or libcublasLt, of the major version that the variable GPU_CUBLAS_MAJOR names. Without that
-/// variable opens version 13, or 12 if 13 is missing.
+/// Opens libcublas or libcublasLt, in the major version that the variable GPU_CUBLAS_MAJOR names. If the variable is
+/// not set, opens version 13, or 12 if version 13 is missing.
 Library open_cuda_library(const char* name);
 
-/// Device 0. Its primary context is current on the thread that made the object.
+/// CUDA device 0. Its primary context is current on the thread that made the object.
 class Device {
   public:
     Device();
 
     void synchronise() const;
-    /// Makes the context current on another thread.
+    /// Makes the device's context current on the calling thread.
     void make_current() const;
-    /// Returns the amount of free memory, after a semicolon, for messages; empty: unknown.
+    /// Returns the amount of free memory as the end of a message, after a semicolon; empty if the amount is unknown.
     std::string free_memory_text() const;
 
     const Library driver{"libcuda.so.1"};
     std::string name;
     int devices = 0;             // number of devices that this process sees
     int driver_version = 0;      // newest CUDA version that this driver supports; 13000 means 13.0
-    int compute_capability = 0;  // 10·major + minor: 90 means 9.0
+    int compute_capability = 0;  // 10·major + minor, so that 90 means 9.0
 
   private:
     CUcontext context_ = nullptr;
 };
 
-/// Returns the milliseconds of one call by the device's own clock: the mean of `repeats` calls in a row.
+/// Returns the time of one call in milliseconds, by the device's own clock. It is the mean of `repeats` calls in a
+/// row.
 double measure_milliseconds(const Device& device, int repeats, const std::function<void()>& call);
 
 /// A buffer in device memory.
@@ -111,7 +113,7 @@ class DeviceBuffer {
         return host;
     }
 
-    /// offset: in bytes.
+    /// Returns the address `offset` bytes behind the beginning of the buffer.
     void* address(std::size_t offset = 0) const { return reinterpret_cast<void*>(address_ + offset); }
 
   private:
@@ -140,8 +142,8 @@ const char* status_name(cublasStatus_t status);
 void throw_on_error(cublasStatus_t status, const char* what);
 void throw_on_error(CUresult result, const char* what);
 
-/// Calls a function that must succeed: CHECKED(library, name of the function, arguments...). Throws
-/// std::runtime_error with that name and the status.
+/// CHECKED(library, name of the function, arguments...) calls a function that must succeed. Otherwise it throws
+/// std::runtime_error with the function's name and the status.
 #define CHECKED(library, function, ...) \
     ::gpu::throw_on_error((library).get<decltype(::gpu::function)>(#function)(__VA_ARGS__), #function)
 

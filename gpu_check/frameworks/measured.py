@@ -1,8 +1,8 @@
 """Finds the format in which a float32 product was computed, from its result alone.
 
-The method is that of gpu_check/products/format.hpp: the result is compared with float64 products of operands that were rounded
-on the host, in each way to each format. Summing in float32 moves a result by some 1e-6, on tensor cores by up to 6e-5; two
-references lie 2e-4 apart or more. tests/cublas/test_judges.py gives both judges the same products.
+gpu_check/products/format.hpp uses the same method: the result is compared with float64 products of operands that were
+rounded on the host to each format, in each way. Summing in float32 moves a result by some 1e-6, and on tensor cores by up to
+6e-5. Two references lie 2e-4 apart or more. tests/cublas/test_judges.py gives both programs the same products.
 """
 
 import numpy
@@ -10,7 +10,7 @@ import numpy
 FORMATS = ("fp32", "bf16x9", "tf32", "bf16", "fp16", "wrong")  # formats from highest to lowest
 FP32_MATCH_DISTANCE = 2e-5
 LOWER_MATCH_DISTANCE = 1e-4
-SCALES = (2.0**20, 1.0, 2.0**-30)  # scales of rows and columns: above, within and below the range of FP16
+SCALES = (2.0**20, 1.0, 2.0**-30)  # scales of rows and columns, which are above, within and below the range of FP16
 
 
 def is_lower_format(left, right):
@@ -22,7 +22,7 @@ def lowest_format(formats):
 
 
 def _round_mantissa(matrix, bits, ties):
-    """Rounds float32 numbers to fewer bits, without regard to NaN and to FP16's range."""
+    """Rounds away the last `bits` bits of float32 numbers. Ignores NaN and the range of FP16."""
     words = numpy.ascontiguousarray(matrix, dtype=numpy.float32).view(numpy.uint32)
     half = numpy.uint32(1 << bits - 1)
     added = {"even": half - numpy.uint32(1) + (words >> bits & numpy.uint32(1)), "away": half, "truncate": numpy.uint32(0)}[ties]
@@ -31,7 +31,7 @@ def _round_mantissa(matrix, bits, ties):
 
 def _round_to_fp16(matrix, ties):
     matrix = numpy.asarray(matrix, dtype=numpy.float32)
-    unit = numpy.float32(2.0**-24)  # of FP16's subnormal numbers
+    unit = numpy.float32(2.0**-24)  # unit of FP16's subnormal numbers
     units = matrix / unit
     whole = {"even": numpy.rint(units), "away": numpy.copysign(numpy.floor(numpy.abs(units) + 0.5), units),
              "truncate": numpy.trunc(units)}[ties]
@@ -42,7 +42,7 @@ def _round_to_fp16(matrix, ties):
 
 
 def round_to_format(matrix, name, ties):
-    """Rounds float32 numbers to tf32, bf16 or fp16. ties: even, away, or truncate, which rounds every number towards zero."""
+    """Rounds float32 numbers to tf32, bf16 or fp16. `ties` is even, away, or truncate (towards zero)."""
     return _round_to_fp16(matrix, ties) if name == "fp16" else _round_mantissa(matrix, {"tf32": 13, "bf16": 16}[name], ties)
 
 
@@ -50,8 +50,8 @@ ROUNDINGS = [(name, ties) for name in ("tf32", "bf16", "fp16") for ties in ("eve
 
 
 def _distance(result, reference, exact):
-    """Returns the distance of a result from a reference, relative to the exact product, in the 2-norm. Elements that are
-    infinite or NaN in both agree. One that is so in only one of the two makes the distance infinite."""
+    """Returns the distance of a result from a reference, relative to the exact product, in the 2-norm. An element that
+    is infinite or NaN in both agrees. If an element is infinite or NaN in only one of them, the distance is infinite."""
     finite = numpy.isfinite(reference)
     if not finite.any() or (numpy.isfinite(result) != finite).any():
         return float("inf")
@@ -59,9 +59,9 @@ def _distance(result, reference, exact):
 
 
 def random_operands(n):
-    """Two n x n matrices whose product differs by far between the formats. An eighth of the elements are ties of TF32 and FP16, an
-    eighth are ties of BF16. TF32 and FP16 keep equally many bits. So a third of the rows of the first and of the columns of the
-    second is too large for FP16, and a third is smaller than its smallest number."""
+    """Returns two n x n matrices whose product differs clearly between the formats. An eighth of the elements are ties of TF32
+    and FP16, and an eighth are ties of BF16. TF32 and FP16 keep equally many bits of mantissa. So a third of the rows of the
+    first matrix, and of the columns of the second, is too large for FP16, and a third is smaller than FP16's smallest number."""
     generator = numpy.random.default_rng(1)
     scales = numpy.resize(numpy.float32(SCALES), n)
 
@@ -80,11 +80,11 @@ def _powers_of_two_above(numbers):
 
 
 class ReferenceProduct:
-    """The first `rows` rows of a @ b, as each format gives them."""
+    """The first `rows` rows of the product a @ b, computed from operands that are rounded to each format."""
 
     def __init__(self, a, b, rows=64):
         self._a, self._b = a[:rows], b
-        # Results are divided by this, so that each row and column counts, whatever the size of its elements.
+        # Results are divided by this scale, so that each row and column counts, whatever the size of its elements.
         scales = _powers_of_two_above(numpy.abs(self._a).max(axis=1)), _powers_of_two_above(numpy.abs(b).max(axis=0))
         self._scale = numpy.outer(*scales)
         self._is_in_range_of_fp16 = numpy.logical_and.outer(*((2.0**-8 <= each) & (each <= 2.0**15) for each in scales))
@@ -97,8 +97,8 @@ class ReferenceProduct:
         return self._references[rounding]
 
     def judge_result(self, result):
-        """Returns (format, ties, error) of a result. ties: even, away or truncate; None if the operands were not rounded, or
-        only the size of the error could be judged. The error is relative, against exact operands, in the 2-norm."""
+        """Returns (format, ties, error) of a result. `ties` is even, away or truncate, or None if the operands were not
+        rounded or only the size of the error could be judged. `error` is the distance from the product of exact operands."""
         with numpy.errstate(invalid="ignore", over="ignore"):
             result = numpy.asarray(result, dtype=numpy.float64) / self._scale
             exact = self._reference_product(None)
@@ -112,10 +112,10 @@ class ReferenceProduct:
         return self._format_by_level(result, error), None, error
 
     def _format_by_level(self, result, error):
-        """Names a format by the size of the error alone, for a library that rounds other numbers than the operands."""
+        """Names a format by the size of the error alone. Needed for libraries that round other numbers than the operands."""
         exact = self._reference_product(None)
         tf32, bf16 = (_distance(self._reference_product((name, "truncate")), exact, exact) for name in ("tf32", "bf16"))
-        # Rounding to the nearest number of BF16 has half of the error that truncating has.
+        # Rounding to the nearest number of BF16 makes half of the error that truncating makes.
         limit_of_tf32 = (tf32 * bf16 / 2) ** 0.5
         if error < 2 * bf16:
             return "tf32" if error < limit_of_tf32 else "bf16"

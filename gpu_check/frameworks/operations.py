@@ -1,13 +1,13 @@
-"""Float32 products of each framework. load_NAME(own) returns (version, name of the device, {operation: function of (a, b)}), and
-raises ImportError or RuntimeError where the framework or a device is missing. own, the program's own setting: default, fp32 or tf32.
-Operations return the first 64 rows of the product.
+"""Float32 products of each framework. load_NAME(own) returns (version, name of the device, {operation: function of (a, b)}).
+It raises ImportError if the framework is missing, and RuntimeError if a device is missing. `own` is the precision that the
+program itself requests: default, fp32 or tf32. Operations return the first 64 rows of the product.
 """
 
 import os
 
 
 def load_numpy(own):
-    """Runs on the CPU, ignores `own`, and shows that measuring and reading the log work where there is no GPU."""
+    """Loads numpy, which runs on the CPU and ignores `own`. Shows that measuring and reading the log work without a GPU."""
     import numpy
 
     return numpy.__version__, "cpu", {"numpy.matmul": lambda a, b: numpy.matmul(a, b)[:64]}
@@ -36,7 +36,7 @@ def load_torch(own):
 
 
 def load_cupy(own):
-    os.environ.pop("CUPY_TF32", None)  # it is read when CuPy is loaded
+    os.environ.pop("CUPY_TF32", None)  # CuPy reads this variable when it is loaded
     if own != "default":
         os.environ["CUPY_TF32"] = "1" if own == "tf32" else "0"
     import cupy
@@ -57,8 +57,8 @@ def load_cupy(own):
 
 
 def load_jax(own):
-    """XLA chooses between cuBLAS and kernels of its own, which no preload sees; with XLA_FLAGS=--xla_gpu_enable_triton_gemm=false it
-    takes cuBLAS."""
+    """Loads JAX. Its compiler, XLA, chooses between cuBLAS and kernels of its own, which no preload sees. With
+    XLA_FLAGS=--xla_gpu_enable_triton_gemm=false it takes cuBLAS."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax
     import numpy
@@ -83,7 +83,7 @@ def load_jax(own):
 
 
 def kernels_of_torch_operation(operation):
-    """Returns the names of the kernels that an operation of PyTorch starts, as torch.profiler has them."""
+    """Returns the names of the kernels that an operation of PyTorch starts, as torch.profiler gives them."""
     import torch
     from torch.profiler import ProfilerActivity, profile
 

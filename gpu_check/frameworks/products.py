@@ -4,14 +4,16 @@
     products.py torch|cupy|jax|numpy --own default|fp32|tf32 --shim TEXT [--log FILE] [--expect FORMAT] [--must-be-seen]
                 [--size N] [--json] [--kernels]
 
---own is the program's own setting in the framework; --log is FP32_MATMUL_LOG of this process; --expect is the format
-that the shim's setting asks for. Prints one row of a Markdown table per operation, as soon as it is known; with --json, a
-line {"version", "device"}, and one for each operation. Each operation runs twice, and the lower format counts; with
---kernels once more under torch.profiler, for the names of its kernels. A product that
-no decision is about bypassed the shim: its row says `not seen`, a failure with --must-be-seen. An operation that the
-framework cannot do here (NVRTC without headers, say) says so in its row; the others go on.
-Ends with 0; 1 where a result is lower than its decision, a decision or result is not as expected, no operation ran, or the
-log was not written; 77 where the framework or a CUDA device is missing.
+--own is the precision that the program itself requests from the framework. --shim is a text for the table about the shim's
+settings. --log is the value of FP32_MATMUL_LOG of this process. --expect is the format that the shim's settings request.
+Prints a row of a Markdown table for each operation, as soon as its result is known. With --json, prints a line
+{"version", "device"}, and a line for each operation. Each operation runs twice, and the lower format counts. With --kernels,
+it runs once more under torch.profiler, which gives the names of its kernels.
+If the log has no decision for a product, the product bypassed the shim. Its row then says `not seen`, which is a failure
+with --must-be-seen. If the framework cannot run an operation here (for example because NVRTC has no headers), the
+operation's row says so, and the other operations still run.
+Ends with status 0, or 1 if a result is lower than its decision, if a decision or result is not as expected, if no operation
+ran, or if --must-be-seen is given and the log was not written. Ends with 77 if the framework or a CUDA device is missing.
 """
 
 import argparse
@@ -25,7 +27,7 @@ HEADING = ("| framework | operation | own setting | shim | measured | error | de
 
 
 class DecisionLog:
-    """Reads the decisions that the shim appends to its log, each once."""
+    """Reads the decisions that the shim appends to its log. Each decision is returned once."""
 
     def __init__(self, path):
         self.path = path
@@ -43,7 +45,7 @@ class DecisionLog:
                 text = file.read()
         except FileNotFoundError:
             return []
-        # The program may still be writing the last line.
+        # The program may still be writing the last line, so only whole lines are read.
         whole = text[: text.rfind("\n") + 1]
         self.position += len(whole.encode())
         events = [json.loads(line) for line in whole.splitlines()]
@@ -65,7 +67,7 @@ def summarize_decisions(decisions):
 
 
 def judge_operation(measured, decisions, arguments, formats):
-    """Judges the measured format by the decisions. Returns a text, and True if it is a failure."""
+    """Judges the measured format by the decisions. Returns a text, and True if the text tells a failure."""
     expect = arguments.expect
     known = [d["applied"] for d in decisions if d["applied"] != "unchanged"]
     if measured == "wrong":
@@ -77,7 +79,7 @@ def judge_operation(measured, decisions, arguments, formats):
     applied = formats.lowest_format(known)
     if formats.is_lower_format(measured, applied):
         return f"FAIL: {measured} is lower than {applied}", True
-    if measured not in (applied, "tf32", "fp32"):  # FP16 permits no BF16, which has fewer bits
+    if measured not in (applied, "tf32", "fp32"):  # FP16 does not permit BF16, which has fewer bits of mantissa
         return f"FAIL: {applied} does not permit {measured}", True
     if expect and applied != expect:
         return f"FAIL: decided {applied}, not {expect}", True
@@ -133,13 +135,14 @@ def main():
         answer = {"operation": name, "measured": None, "error": None, "decisions": [], "fails": False}
         try:
             results = [operation(a, b), operation(a, b)]
-        except Exception as error:  # frameworks raise all kinds of errors; the other operations still have to run
+        except Exception as error:  # frameworks raise all kinds of errors, and the other operations still have to run
             answer["verdict"] = f"did not run: {error_in_one_line(error)}"
             print_operation(answer, f"{version}, {device}", arguments)
             continue
         ran += 1
         decisions = log.new_decisions()
-        # The second run may replay, from a graph, decisions of the first run. So both results count.
+        # The second call may replay a graph that was captured during the first call, with the first call's decisions.
+        # So both results count.
         judged = [product.judge_result(result) for result in results]
         answer["measured"], _, error = max(judged, key=lambda each: formats.FORMATS.index(each[0]))
         answer["error"] = error if math.isfinite(error) else None  # JSON has no infinity

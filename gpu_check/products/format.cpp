@@ -11,15 +11,17 @@ namespace gpu {
 
 namespace {
 
-// Largest distances from a reference at which a result matches it. Sums in float32 have far smaller errors for k up
-// to 8192, and two formats are farther apart. Tensor cores truncate their sums, while other units round them. With 8
-// products a step, that moves a result by 1.6e-5 at k = 2048 and by 5.5e-5 at 8192, always towards zero.
+// Largest distances from a reference at which a result matches the reference. Sums in float32 have far smaller errors
+// for k up to 8192, and the references of two formats are farther apart. Tensor cores truncate their sums towards
+// zero, while other units round them. Truncating after every 8 products moves a result by 1.6e-5 at k = 2048 and by
+// 5.5e-5 at k = 8192.
 constexpr double fp32_match_distance = 2e-5;
 constexpr double lower_match_distance = 1e-4;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-/// Drops the last bits of a number's mantissa. If that rounds up, the carry may raise the exponent, up to infinity.
+/// Rounds away the last `bits` bits of a number's mantissa. If this rounds up, the carry may raise the exponent, up
+/// to infinity.
 float drop_bits(float value, int bits, Rounding::Ties ties) {
     const auto word = std::bit_cast<std::uint32_t>(value);
     const std::uint32_t half = 1U << (bits - 1);
@@ -47,8 +49,9 @@ float rounded_to_fp16(float value, Rounding::Ties ties) {
 
 bool is_finite(Complex value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
 
-/// Returns the rms of the difference over the rms of `exact`, in the chosen elements that are finite; infinity if an
-/// element is finite in only one of `result` and `reference`, or no element is finite.
+/// Returns the root mean square (rms) of the difference over the rms of `exact`, for those chosen elements that are
+/// finite. Returns infinity if an element is finite in only one of `result` and `reference`, or if no element is
+/// finite.
 double distance(std::span<const Complex> result, const std::vector<Complex>& reference,
                 const std::vector<Complex>& exact, const std::vector<bool>& is_chosen) {
     double difference = 0;
@@ -73,18 +76,18 @@ std::string match_of(Rounding rounding) {
     return std::string(name_of(rounding.format)) + " operands, " + words[rounding.ties];
 }
 
-/// The errors of a result: that of all elements, and that of the elements whose operands are within the range of
+/// The errors of a result, once over all elements, and once over the elements whose operands are in the range of
 /// FP16.
 struct ResultErrors {
     double of_all = infinity;
     double in_range_of_fp16 = infinity;
 };
 
-/// Names a format by the size of the error alone. Needed when no reference can match, because the library rounds sums
-/// of operands (3m) or intermediate results (trsm). tf32, bf16: the errors if operands are truncated to these
-/// formats.
+/// Names a format by the size of the error alone. This is needed if no reference can match, because the library
+/// rounds sums of operands (3m) or intermediate results (trsm). `tf32` and `bf16` are the errors of operands
+/// truncated to these formats.
 const char* format_by_level(const ResultErrors& errors, double tf32, double bf16) {
-    // Rounding to the nearest number of BF16 has half of the error that truncating has.
+    // Rounding to the nearest number of BF16 makes half of the error that truncating makes.
     const double limit_of_tf32 = std::sqrt(tf32 * bf16 / 2);
     if (errors.of_all < limit_of_tf32) return "tf32";
     if (errors.of_all < 2 * bf16) return "bf16";
@@ -118,10 +121,11 @@ MeasuredRounding identify_rounding(std::span<const Complex> result, const std::v
     const std::vector<bool> all(exact.size(), true);
     const double error = distance(result, exact, exact, all);
     if (error < fp32_match_distance) return {"fp32", "exact operands", error};
-    // Skips the exact operands: a solve in TF32 is closer to their result than to that of any rounded operands.
+    // The exact operands are not among the candidates, because the result of a solve in TF32 is closer to theirs than
+    // to that of any rounded operands.
     Rounding nearest;
     double least = infinity;
-    double truncated[4] = {};  // errors if operands are truncated to each format
+    double truncated[4] = {};  // errors of a product if its operands are truncated to each format
     for (const Rounding rounding : all_roundings) {
         const std::vector<Complex> candidate = reference(rounding);
         if (rounding.ties == Rounding::truncate) truncated[rounding.format] = distance(candidate, exact, exact, all);

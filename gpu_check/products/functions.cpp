@@ -17,12 +17,12 @@ cudaDataType data_type(Element element) {
     return in_order[static_cast<int>(element)];
 }
 long long stride_of(const CallArguments& p) { return static_cast<long long>(p.n) * p.n; }
-/// syrkx (herkx) requires that the result is symmetric (hermitian), which B = A ensures.
+/// Returns A for syrkx and herkx, because their result must be symmetric or hermitian.
 const void* second_operand(const CallArguments& p, ProductKind shape) {
     return shape == ProductKind::syrk || shape == ProductKind::herk ? p.a : p.b;
 }
 
-// ---- one call for each type of function
+// ---- A call of each type of function
 
 cublasStatus_t call(Gemm& f, cublasHandle_t handle, ProductKind, const CallArguments& p) {
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c, p.ldc);
@@ -98,7 +98,8 @@ Status run(const Cublas& cublas, const char* name, ProductKind shape, const Call
     return function == nullptr ? Status() : call(*function, cublas.handle, shape, p);
 }
 
-/// Calls cublasLtMatmul with the first algorithm that cublasLt's heuristic finds, or without an algorithm.
+/// Calls cublasLtMatmul, with the first algorithm that cublasLt's heuristic finds if `has_algorithm` is true, and
+/// otherwise without an algorithm.
 template <bool has_algorithm>
 Status run_lt(const Cublas& cublas, const char*, ProductKind, const CallArguments& p) {
     LtProduct lt(cublas.device, p);

@@ -13,9 +13,9 @@ namespace gpu {
 namespace {
 
 // Scales of the rows in the first, second and last third. FP16 ranges from 2^-24 to 65504. The scales fall, so that
-// in a symmetric matrix, which is stored below the diagonal, no element outweighs all others of its row.
+// no element outweighs all others of its row in a symmetric matrix, whose lower triangle is stored.
 constexpr double scales_of_product[] = {0x1p20, 1, 0x1p-30};
-// Quotients of these scale the matrix of a solve: from 2^-30 to 2^54.
+// Quotients of these scales, which lie between 2^-54 and 2^54, scale the matrix of a solve.
 constexpr double scales_of_solve[] = {1, 0x1p-30, 0x1p24};
 
 std::vector<double> scales_of_rows(int n, const double (&thirds)[3]) {
@@ -24,19 +24,19 @@ std::vector<double> scales_of_rows(int n, const double (&thirds)[3]) {
     return scales;
 }
 
-/// Returns a number whose last bits are 1000…: a tie between two numbers without these bits.
+/// Returns a number whose last `bits` bits are 1000…, which is a tie between two numbers without these bits.
 float tie(float value, int bits) {
     const auto word = std::bit_cast<std::uint32_t>(value) >> bits << bits;
     return std::bit_cast<float>(word | 1U << (bits - 1));
 }
 
-/// Returns a matrix of numbers between -scale and scale.
+/// Returns a random matrix of numbers between -scale and scale.
 std::vector<std::complex<float>> random_matrix(int n, bool complex, double scale, unsigned seed) {
     std::mt19937 generator(seed);
     const auto draw = [&] {
         const auto bits = generator();
         const auto value =
-            static_cast<float>(scale * (static_cast<double>(bits) / 2147483648.0 - 1));  // 32 random bits over 2^31
+            static_cast<float>(scale * (static_cast<double>(bits) / 2147483648.0 - 1));  // divides 32 bits by 2^31
         const auto kind = bits % 8;
         return kind == 0 ? tie(value, 13) : kind == 1 ? tie(value, 16) : value;
     };
@@ -48,8 +48,8 @@ std::vector<std::complex<float>> random_matrix(int n, bool complex, double scale
     return matrix;
 }
 
-/// Returns positions below the diagonal, spread over the matrix, which products of every shape write. For trsm all
-/// are in one column.
+/// Returns positions below the diagonal, spread over the matrix. Products of every shape write these elements. For
+/// trsm, all positions are in one column.
 std::vector<std::pair<int, int>> samples(ProductKind shape, int n) {
     constexpr int count = 48;
     std::vector<std::pair<int, int>> result;
@@ -68,7 +68,8 @@ HostProblem::HostProblem(int n, bool complex, OperandUse use)
       a(random_matrix(n, complex, use == OperandUse::solve ? 1 / std::sqrt(n) : 1, 1)),
       b(random_matrix(n, complex, 1, 2)),
       scales_(scales_of_rows(n, use == OperandUse::solve ? scales_of_solve : scales_of_product)) {
-    // A solve has D A D^-1 and D B, whose solution is D A^-1 B; any other product has D A and B.
+    // With D for the diagonal matrix of scales, a solve has the operands D A D^-1 and D B, and thus the solution D
+    // A^-1 B. All other products have the operands D A and B.
     for (int column = 0; column < n; ++column) {
         for (int row = 0; row < n; ++row) {
             const std::size_t at = row + static_cast<std::size_t>(column) * n;
@@ -79,7 +80,7 @@ HostProblem::HostProblem(int n, bool complex, OperandUse use)
     }
 }
 
-/// Returns the power of two by which the scales of rows have scaled an element below the diagonal.
+/// Returns the power of two by which the scales of rows have scaled an element of the result below the diagonal.
 double HostProblem::scale_of_result(ProductKind shape, int row, int column) const {
     switch (shape) {
         case ProductKind::syrk:
@@ -160,8 +161,8 @@ Complex HostProblem::reference_element(ProductKind shape, int row, int column, R
     return sum;
 }
 
-/// Solves by forward substitution. Rounds the matrix only, since the rounding of intermediate results in a library is
-/// unknown.
+/// Solves by forward substitution. Rounds only the matrix, because it is unknown how a library rounds intermediate
+/// results.
 std::vector<Complex> HostProblem::solved_column(int column, Rounding rounding) const {
     const auto* const right = b.data() + static_cast<std::size_t>(column) * n;
     std::vector<Complex> solution(right, right + n);

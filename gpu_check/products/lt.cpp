@@ -4,7 +4,7 @@ namespace gpu {
 
 namespace {
 
-// Calls a function of cublasLt by its name, without a check of its status.
+// LT(function, arguments...) calls a function of cublasLt by its name, and does not check the status.
 #define LT(function, ...) library_.get<decltype(gpu::function)>(#function)(__VA_ARGS__)
 
 cudaDataType type_of(Element element) { return element == Element::float64 ? CUDA_R_64F : CUDA_R_32F; }

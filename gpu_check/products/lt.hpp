@@ -1,4 +1,4 @@
-// cublasLt, with the descriptors of one product of square matrices.
+// Calls cublasLt, with the descriptors that it needs for one product of square matrices.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,8 @@ namespace gpu {
 /// A product of square matrices by cublasLt.
 class LtProduct {
   public:
-    /// call: the operands, and the size of the workspace. given: a handle that the caller keeps; nullptr: a new one.
+    /// `call` has the operands and the size of the workspace. `given` is a handle that the caller keeps; if it is
+    /// nullptr, a handle is made.
     LtProduct(const Device& device, const CallArguments& call, cublasLtHandle_t given = nullptr);
     ~LtProduct();
     LtProduct(const LtProduct&) = delete;
@@ -19,7 +20,7 @@ class LtProduct {
     cublasStatus_t create_descriptor(cublasComputeType_t compute_type, cublasLtMatmulDesc_t& descriptor);
     cublasStatus_t find_algorithm(cublasLtMatmulDesc_t descriptor, cublasLtMatmulAlgo_t& algorithm) const;
     cublasStatus_t check_algorithm(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t& algorithm) const;
-    /// Runs the product, and waits for its end. algorithm: nullptr lets the library choose.
+    /// Runs the product, and waits for its end. If `algorithm` is nullptr, the library chooses one.
     cublasStatus_t multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const;
 
   private:

@@ -10,10 +10,10 @@ namespace gpu {
 
 namespace {
 
-constexpr double largest_fp64_error = 1e-13;      // larger: emulated
-constexpr double largest_plausible_error = 1e-2;  // larger: not this product at all
+constexpr double largest_fp64_error = 1e-13;      // products with a larger error are emulated
+constexpr double largest_plausible_error = 1e-2;  // results with a larger error are not of this product at all
 constexpr int spread = 20;                        // the largest shift of a factor, in bits
-constexpr int not_written = -2;                   // cuBLAS writes -1 for a product that it does not emulate
+constexpr int not_written = -2;  // not -1, which cuBLAS writes for a product that it does not emulate
 
 std::vector<void*> addresses(const DeviceBuffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
     std::vector<void*> result;
@@ -22,7 +22,7 @@ std::vector<void*> addresses(const DeviceBuffer& matrices, std::size_t matrix_by
     return result;
 }
 
-/// Returns the shift of column k of A, in bits; row k of B is shifted the other way.
+/// Returns the number of bits by which column k of A is shifted down and row k of B is shifted up.
 int shift_of(int k) { return k * 7 % (spread + 1); }
 
 std::vector<double> random_matrix(int n, unsigned seed) {
@@ -58,7 +58,7 @@ DeviceProblem::DeviceProblem(const Device& device, int n, Element element, const
 
 void DeviceProblem::prepare_output(ProductKind) { c_.fill_with_nan(layout_.offset + copies * matrix_bytes_); }
 
-/// Returns a hash by the method FNV-1a.
+/// Computes the hash by the method FNV-1a.
 std::string DeviceProblem::hash_of_result() const {
     const auto bytes = c_.download<unsigned char>(layout_.offset + matrix_bytes_);
     std::uint64_t hash = 0xcbf29ce484222325;
@@ -85,7 +85,8 @@ Float32Problem::Float32Problem(const Device& device, int n, bool complex, Operan
     upload(b_, host_.b, layout.trans_b);
 }
 
-/// Uploads `copies` times the matrix in the device's layout: real matrices have no imaginary parts.
+/// Uploads `copies` copies of `matrix` in the layout on the device. Real matrices are uploaded without imaginary
+/// parts.
 void Float32Problem::upload(DeviceBuffer& target, const std::vector<std::complex<float>>& matrix,
                             Operation trans) const {
     std::vector<float> values;
@@ -114,7 +115,7 @@ MeasuredRounding Float32Problem::judge_result(ProductKind shape, int copy) const
     const std::size_t column = matrix_bytes_ / n / sizeof(float);
     std::vector<float> result = c_.download<float>(first + n * column);
     result.erase(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(first));
-    const std::size_t kept = n * bytes_of(element) / sizeof(float);  // number of floats of a column that are kept
+    const std::size_t kept = n * bytes_of(element) / sizeof(float);  // number of floats that are kept of each column
     for (std::size_t i = 1; i < static_cast<std::size_t>(n) && kept != column; ++i)
         std::copy_n(result.data() + i * column, kept, result.data() + i * kept);
     return host_.judge_result(shape, result.data());
@@ -138,9 +139,11 @@ void Float64Problem::prepare_output(ProductKind shape) {
     kept_bits_.upload(&not_written, sizeof not_written);
 }
 
-/// Compares some columns of the result with the exact ones: rms of the difference over rms of the product.
+/// Compares three columns of the result with the exact ones. The error is the rms of the difference over the rms of
+/// the product.
 MeasuredRounding Float64Problem::judge_result(ProductKind shape, int) const {
-    const bool is_syrk = shape == ProductKind::syrk;  // A times its own transpose, lower triangle
+    // syrk multiplies A by its own transpose, and writes the lower triangle of the result.
+    const bool is_syrk = shape == ProductKind::syrk;
     const auto result = c_.download<double>(host_a_.size());
     const auto at = [this](int i, int j) { return static_cast<std::size_t>(j) * n + i; };
     long double distance = 0, size = 0;
@@ -175,7 +178,8 @@ ProductResult multiply(const Cublas& cublas, DeviceProblem& problem, const Produ
     CallArguments call = problem.call_arguments();
     call.type = way.type;
     call.algorithm = way.algorithm;
-    if (problem.element == Element::float64) call.workspace = std::size_t{256} << 20;  // for emulation
+    if (problem.element == Element::float64)
+        call.workspace = std::size_t{256} << 20;  // emulation needs a large workspace
     Status status = set_mode(cublas.handle, way.mode);
     if (status == CUBLAS_STATUS_SUCCESS) status = function(cublas, call);
     set_mode(cublas.handle, CUBLAS_DEFAULT_MATH);
@@ -190,7 +194,7 @@ RandomMatrices::RandomMatrices(const Device& device, int n)
       b(device, static_cast<std::size_t>(n) * n * sizeof(float)),
       c(device, static_cast<std::size_t>(n) * n * sizeof(float)) {
     const std::size_t all = static_cast<std::size_t>(n) * n;
-    std::vector<float> block(std::min<std::size_t>(all, 1 << 22));  // large matrices repeat it
+    std::vector<float> block(std::min<std::size_t>(all, 1 << 22));  // large matrices repeat this block
     std::mt19937 generator(1);
     for (float& element : block) element = static_cast<float>(generator()) / 2147483648.0F - 1;
     for (std::size_t done = 0; done < all; done += block.size())

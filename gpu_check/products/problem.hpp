@@ -1,4 +1,4 @@
-// Matrices for one product, on the device and on the host. Judges the result.
+// Makes the matrices for one product, on the device and on the host, and judges the result.
 #pragma once
 
 #include <complex>
@@ -11,29 +11,30 @@
 
 namespace gpu {
 
-/// The layout of a product's matrices in memory. Libraries choose kernels by it.
+/// The layout of a product's matrices in memory. Libraries choose their kernels by the layout.
 struct MatrixLayout {
-    std::size_t offset = 0;  ///< offset of the first elements, in bytes; the memory itself is aligned to 256 bytes
+    std::size_t offset = 0;  ///< offset of the first elements in bytes; the memory itself is aligned to 256 bytes
     int more_rows = 0;       ///< leading dimension minus the number of rows
-    Operation trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;  ///< T: a matrix lies transposed, and the call says so
+    /// CUBLAS_OP_T if the matrix lies transposed in memory. The call then transposes the matrix.
+    Operation trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;
 };
 
-/// Matrices of a product on the device: n×n, column-major. Derived classes fill and judge them.
+/// The matrices of a product on the device, which are n×n and column-major. Derived classes fill and judge them.
 class DeviceProblem {
   public:
     virtual ~DeviceProblem() = default;
     DeviceProblem(const DeviceProblem&) = delete;
     DeviceProblem& operator=(const DeviceProblem&) = delete;
 
-    /// Puts NaN into C. For trsm, which solves in place, puts B there instead.
+    /// Puts NaN into C, or B if the product is trsm, which solves in place.
     virtual void prepare_output(ProductKind shape);
-    /// Judges product number `copy` of a batch, from 0.
+    /// Judges product number `copy` of a batch, counted from 0.
     virtual MeasuredRounding judge_result(ProductKind shape, int copy = 0) const = 0;
     /// Returns a hash of the bits of the first product's result.
     std::string hash_of_result() const;
     CallArguments call_arguments() const;
 
-    static constexpr int copies = 2;  ///< products of a batch, all equal
+    static constexpr int copies = 2;  ///< number of products in a batch, which are all equal
 
     const int n;
     const Element element;
@@ -43,11 +44,11 @@ class DeviceProblem {
 
     const MatrixLayout layout_;
     const std::size_t matrix_bytes_;
-    DeviceBuffer a_, b_, c_;                             // matrices, `copies` of each in a row
-    DeviceBuffer a_pointers_, b_pointers_, c_pointers_;  // addresses of the matrices
+    DeviceBuffer a_, b_, c_;                             // `copies` matrices in a row in each buffer
+    DeviceBuffer a_pointers_, b_pointers_, c_pointers_;  // addresses of the matrices in the buffers above
 };
 
-/// A and B are those of HostProblem: real or complex numbers of float32.
+/// A product of real or complex float32 matrices, which are those of HostProblem.
 class Float32Problem : public DeviceProblem {
   public:
     Float32Problem(const Device& device, int n, bool complex = false, OperandUse use = OperandUse::product,
@@ -64,17 +65,18 @@ class Float32Problem : public DeviceProblem {
 
 /// Matrices of float64 whose product tells whether cuBLAS emulated it by fixed-point numbers.
 ///
-/// If cuBLAS is told to keep 31 bits, a result tells which way it was computed: terms of a sum are of one size, but
-/// their factors in A are up to 2^20 smaller than the largest of their row. So an emulated product has errors of some
-/// 1e-4, and another one of some 1e-15. Where cuBLAS ignores that setting, and keeps the 55 bits of its default for
-/// fixed numbers of bits, errors are some 1e-11. The handle's own count of bits is asked, too.
+/// If cuBLAS is told to keep 31 bits, the result tells how it was computed. All terms of a sum are of one size, but
+/// their factors in A are up to 2^20 smaller than the largest factor of the row. So an emulated product has errors of
+/// some 1e-4, and a product that is not emulated has errors of some 1e-15. If cuBLAS ignores the number 31 and keeps
+/// its default of 55 bits, errors are some 1e-11. cuBLAS also writes the number of bits that it kept into memory that
+/// the handle names.
 class Float64Problem : public DeviceProblem {
   public:
     Float64Problem(const Cublas& cublas, int n);
 
     void prepare_output(ProductKind shape) override;
-    /// The format is fp64, fp64_emulated or wrong; `match` is the number of bits that cuBLAS kept, "-" if it does not
-    /// tell.
+    /// The format is fp64, fp64_emulated or wrong. `match` is the number of bits that cuBLAS kept, or "-" if cuBLAS
+    /// does not tell.
     MeasuredRounding judge_result(ProductKind shape, int copy = 0) const override;
 
   private:
@@ -82,29 +84,29 @@ class Float64Problem : public DeviceProblem {
     DeviceBuffer kept_bits_;  // the number of bits that cuBLAS kept
 };
 
-/// One way to ask cuBLAS for a product.
+/// One way to request a product from cuBLAS.
 struct ProductRequest {
-    const char* function;  ///< its name in the table of functions
+    const char* function;  ///< name in the table of functions
     cublasMath_t mode = CUBLAS_DEFAULT_MATH;
     cublasComputeType_t type = CUBLAS_COMPUTE_32F;
     cublasGemmAlgo_t algorithm = CUBLAS_GEMM_DEFAULT;
 };
 
-/// Returns the format of a product; if it was refused, the name of its cublasStatus_t; "absent" if the library does
+/// Returns the format of a product, the name of its cublasStatus_t if it was refused, or "absent" if the library does
 /// not have the function.
 std::string format_or_error(const Status& status, const MeasuredRounding& measured);
 
 /// The outcome of a product.
 struct ProductResult {
-    std::string answer;         ///< see format_or_error()
-    MeasuredRounding measured;  ///< what was measured of the last product of a batch
-    bool ran;                   ///< the product was not refused
+    std::string answer;         ///< the text that format_or_error() returns
+    MeasuredRounding measured;  ///< the judgement of the product, or of the last product of a batch
+    bool ran;                   ///< true if the product was not refused
 };
-/// Multiplies in this way, and judges. Leaves the handle in DEFAULT mode.
+/// Multiplies as `way` asks, and judges the result. Leaves the handle in DEFAULT mode.
 ProductResult multiply(const Cublas& cublas, DeviceProblem& problem, const ProductRequest& way);
 
 /// Three n×n matrices for products that are timed. Their numbers are random, between -1 and 1, because the clock of a
-/// GPU, and so its speed, depends on how many bits change.
+/// GPU, and so its speed, depends on how many bits of its registers change.
 class RandomMatrices {
   public:
     RandomMatrices(const Device& device, int n);

@@ -1,5 +1,5 @@
 // Runs products under the shim with audits on. Compares the errors in the recording with errors that the host
-// computes in float64. A product that is captured into a graph must not be audited.
+// computes in float64. Also checks that a product that is captured into a graph is not audited.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -14,34 +14,34 @@ namespace gpu {
 
 namespace {
 
-constexpr double agreement_tolerance = 0.02;  // two errors agree if their relative difference is smaller than this
+constexpr double agreement_tolerance = 0.02;  // largest relative difference of two errors that agree
 constexpr double largest_fp32_error = 1e-5;   // a product with a smaller error ran at FP32, although TF32 was allowed
 constexpr double alpha = -1.5;
 
 using Numbers = std::vector<float>;
 
-/// A product that is audited. Each has a size of its own, by which it is found in the recording.
+/// A product that is audited. Each product is run with a size of its own, by which it is found in the recording.
 struct AuditedProduct {
     const char* title;
     const char* function;
-    int count = 1;  ///< products of a batch
+    int count = 1;  ///< number of products in a batch
     Operation trans_a = CUBLAS_OP_N;
-    float value = 0;  ///< value of all elements of A, while those of B are one; 0: all elements are random
+    float value = 0;  ///< value of all elements of A, while all elements of B are one; 0 if all elements are random
 };
 constexpr AuditedProduct products[] = {
     {"cublasSgemm", "sgemm"},
     {"cublasSgemm, A transposed", "sgemm", 1, CUBLAS_OP_T},
-    // 1.0001 becomes 1 in TF32 by every way of rounding, an error of 1e-4.
+    // TF32 rounds 1.0001 to 1, however it rounds ties, which is an error of 1e-4.
     {"cublasSgemm, 1.0001 times 1", "sgemm", 1, CUBLAS_OP_N, 1.0001F},
     {"cublasSgemmStridedBatched", "sgemm_strided_batched", 3},
     {"cublasLtMatmul", "lt_null"},
-    {"cublasCgemm3m", "cgemm3m"},  // the complex numbers are real; the math mode sets the precision
+    {"cublasCgemm3m", "cgemm3m"},  // the operands have no imaginary parts; the math mode sets the precision
 };
 static_assert(std::size(products) == audited_products);
 
 struct ResultErrors {
     double norm = 0;
-    double row = 0;  ///< error by row or by column, whichever is larger
+    double row = 0;  ///< the largest error of a row or of a column
 };
 
 /// Returns the errors of a column-major n×n result, compared with `exact`.
@@ -67,7 +67,7 @@ ResultErrors errors_of(const float* result, const std::vector<double>& exact, in
     return errors;
 }
 
-/// Returns alpha op(A) B in float64, column-major; op transposes if `transposed`.
+/// Returns alpha op(A) B in float64, column-major. op(A) is the transpose of A if `transposed` is true, otherwise A.
 std::vector<double> multiply_exactly(const float* a, bool transposed, const float* b, int n) {
     std::vector<double> result(static_cast<std::size_t>(n) * n);
     for (int j = 0; j < n; ++j)
@@ -89,7 +89,7 @@ Numbers random_numbers(std::size_t count, unsigned seed) {
     return numbers;
 }
 
-/// Returns the numbers as a function takes them: complex ones have imaginary parts, which are zero.
+/// Returns the numbers as an operand. A complex operand gets imaginary parts, which are zero.
 Numbers as_operand(const Numbers& numbers, bool is_complex) {
     if (!is_complex) return numbers;
     Numbers result(2 * numbers.size());
@@ -97,7 +97,7 @@ Numbers as_operand(const Numbers& numbers, bool is_complex) {
     return result;
 }
 
-/// Multiplies once, and returns the largest errors of the result.
+/// Multiplies once, and returns the largest errors of the results.
 ResultErrors multiply(const Cublas& cublas, const AuditedProduct& product, int n) {
     const std::size_t one = static_cast<std::size_t>(n) * n;
     const CublasFunction& function = function_named(product.function);
@@ -125,8 +125,8 @@ ResultErrors multiply(const Cublas& cublas, const AuditedProduct& product, int n
     return largest;
 }
 
-/// Computes C := A B + C, where all elements are one. Runs it once directly, which loads the kernel; then captures it
-/// once and plays the capture twice. Returns true if C is 1 + 3 n afterwards.
+/// Computes C := A B + C, where all elements are one. First calls the product directly, which loads the kernel; then
+/// captures it once and replays the capture twice. Returns true if all elements of C are then 1 + 3 n.
 bool replays_correctly(const Cublas& cublas, int n) {
     const Numbers ones(static_cast<std::size_t>(n) * n, 1.0F);
     const DeviceBuffer a(cublas.device, ones), b(cublas.device, ones), c(cublas.device, ones);
@@ -147,7 +147,7 @@ struct AuditSummary {
     fp32shim::record::AuditErrors errors;
 };
 
-/// Returns the audits of one size in a recording.
+/// Returns the audits in a recording of products with the size `n`.
 AuditSummary summarize_audits(const std::string& recording, int n) {
     const auto opened = fp32shim::record::RecordingReader::open(recording);
     if (opened.reader == nullptr) throw std::runtime_error(recording + ": " + opened.error);
@@ -168,8 +168,8 @@ bool agree(double audited, double measured) {
            (audited < largest_fp32_error && measured < largest_fp32_error);
 }
 
-/// Compares a product's audit with the measured errors, and sends the result. A product that ran at FP32, as on a GPU
-/// without TF32, has no audit.
+/// Compares a product's audit with the measured errors, and sends the result. A product that ran at FP32, as it does
+/// on a GPU without TF32, has no audit.
 void send_comparison(Worker& worker, const AuditSummary& found, const ResultErrors& measured) {
     const double row = found.errors.error_by(fp32shim::policy::ErrorMetric::row);
     const bool is_right = found.audits == 1 && agree(found.errors.norm, measured.norm) && agree(row, measured.row);
@@ -198,7 +198,7 @@ void measure_audit_errors(Worker& worker) {
     worker.measure_row("cublasSgemm, captured and replayed", "", [&] {
         const bool graph_is_right = replays_correctly(worker.cublas(), n);
         const AuditSummary captured = summarize_audits(recording, n);
-        // Without TF32, the product before the capture ran at FP32 and was not audited either.
+        // On a GPU without TF32, the product before the capture ran at FP32, and so it was not audited either.
         const bool is_left_alone = graph_is_right && captured.audits <= 1 && captured.skipped == 2 - captured.audits;
         worker.report_finding("captured", is_left_alone ? "not audited, result right" : "WRONG");
     });

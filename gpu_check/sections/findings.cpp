@@ -42,7 +42,8 @@ std::vector<double> FindingMap::sorted_numbers(const std::string& name) const {
 
 namespace {
 
-/// Returns the position of an answer among the formats from the highest to the lowest; 4: it is no format.
+/// Returns the position of `answer` among the formats, from the highest to the lowest. Returns 4 if `answer` is no
+/// format.
 std::ptrdiff_t rank_of(std::string_view answer) {
     constexpr std::string_view formats[] = {"fp32", "tf32", "bf16", "fp16"};
     return std::ranges::find(formats, answer) - formats;

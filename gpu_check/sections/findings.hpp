@@ -1,5 +1,5 @@
-// The findings of workers by name, and functions for their texts. "native/format" is the finding "format" of the
-// variant "native". Sections without variants have findings without a prefix.
+// Holds the findings of workers by name, and declares functions for their texts. "native/format" is the finding
+// "format" of the variant "native". Sections without variants have findings without a prefix.
 #pragma once
 
 #include <map>
@@ -12,11 +12,11 @@ class FindingMap {
   public:
     void add(const std::string& name, const std::string& value) { values_[name].push_back(value); }
 
-    /// Returns all findings of this name in the order of their arrival; empty: there are none.
+    /// Returns all findings of this name in the order of their arrival; empty if there are none.
     const std::vector<std::string>& values_of(const std::string& name) const;
-    /// Returns the only finding of this name, or the lowest format of several; "not measured": there is none.
+    /// Returns the lowest format among the findings of this name; "not measured" if there are none.
     std::string lowest_format(const std::string& name) const;
-    /// Returns each distinct finding of this name once, joined by +; "not measured": there is none.
+    /// Returns the distinct findings of this name, joined by +; "not measured" if there are none.
     std::string joined_values(const std::string& name) const;
     /// Returns the numbers among the findings of this name, in ascending order.
     std::vector<double> sorted_numbers(const std::string& name) const;
@@ -28,17 +28,17 @@ class FindingMap {
 
 inline constexpr const char* not_measured = "not measured";
 
-/// Returns true if an answer names the format of a product, and false if it is a refusal.
+/// Returns true if `answer` names a format. Otherwise it tells that a product was refused.
 bool is_format_name(const std::string& answer);
-/// Returns the lower of two formats. A refusal counts as lower than any format.
+/// Returns the lower of two formats. A text that is no format counts as lower than any format.
 std::string less_precise_format(const std::string& left, const std::string& right);
-/// Returns one text of these texts, with `separator` between them.
+/// Returns all `texts` in one text, with `separator` between them.
 std::string joined(const std::vector<std::string>& texts, const char* separator);
-/// Returns the parts of a text between separators.
+/// Returns the parts of `text` between separators.
 std::vector<std::string> split(const std::string& text, char separator);
-/// Returns a number in a format of printf().
+/// Returns `number` as text, in a format of printf().
 std::string format_number(const char* format, double number);
-/// Returns the median of numbers in ascending order; 0 if there are none.
+/// Returns the median of the numbers `ascending`; 0 if there are none.
 double median(const std::vector<double>& ascending);
 
 }  // namespace gpu

@@ -1,4 +1,5 @@
-// The format of one product, asked for in every way: by functions, compute types, algorithms and math modes.
+// Measures the format of one product that is requested in every way: by functions, compute types, algorithms and math
+// modes.
 #include "gpu_check/products/problem.hpp"
 #include "gpu_check/sections/findings.hpp"
 #include "gpu_check/sections/section.hpp"
@@ -7,7 +8,7 @@ namespace gpu {
 
 namespace {
 
-/// A way with its title, and the name of its finding.
+/// A request for a product, with its title and the name of its finding.
 struct NamedRequest {
     const char* name;
     const char* title;
@@ -54,7 +55,7 @@ constexpr NamedRequest ways_of_float64[] = {
 
 }  // namespace
 
-/// Measures one product of a program that asks for no particular precision.
+/// Measures a product of a program that requests no particular precision.
 void measure_default_product(Worker& worker) {
     Float32Problem problem(worker.device(), worker.sizes.back());
     worker.measure_row("cublasSgemm, n = " + std::to_string(problem.n), "", [&] {

@@ -1,4 +1,4 @@
-// Products that are captured into a CUDA graph, and replayed.
+// Measures products that are captured into a CUDA graph and replayed.
 #include <array>
 #include <map>
 
@@ -10,8 +10,8 @@ namespace gpu {
 
 namespace {
 
-/// Returns a text such as "2 x 0, 1 x 2": the number of nodes of each CUgraphNodeType. Type 0 is a kernel, 1 a copy,
-/// 2 a fill.
+/// Returns the number of nodes of each CUgraphNodeType, such as "2 x 0, 1 x 2". Type 0 is a kernel, 1 a copy, 2 a
+/// fill.
 std::string types_of(const Device& device, CUgraph graph) {
     const auto get_nodes = device.driver.find<decltype(cuGraphGetNodes)>("cuGraphGetNodes");
     const auto get_type = device.driver.find<decltype(cuGraphNodeGetType)>("cuGraphNodeGetType");
@@ -55,9 +55,10 @@ void replay_graph_twice(const Device& device, CUgraph graph, CUstream stream) {
     device.synchronise();
 }
 
-/// Captured products must have the same nodes and bits, no matter if the program asks for TF32 or the shim.
+/// Sends the nodes and bits of captured products. They must be the same whether the program requests TF32 or the shim
+/// does.
 void measure_captured_products(Worker& worker) {
-    // Without the shim the program asks for TF32 itself.
+    // Without the shim, the program requests TF32 itself.
     const bool asks = worker.variant == "native";
     const Device& device = worker.device();
     const Cublas& cublas = worker.cublas();

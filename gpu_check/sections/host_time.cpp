@@ -1,6 +1,6 @@
-// The costs of calls on the host: processor time of the calling thread, for products so small that their own time
-// hardly counts. One process makes the calls by turns, because two processes that do the same differ by more than the
-// library costs.
+// Measures what calls cost on the host: the processor time of the calling thread, for products so small that their
+// own time hardly matters. A single process makes all kinds of calls in turn, because the times of two processes that
+// do the same differ by more than the library costs.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ namespace {
 
 constexpr int matrix_order = 32;
 
-/// Returns the processor time that this thread has used. Other programs do not count, nor does waiting.
+/// Returns the processor time that this thread has used. It contains neither the time of other programs nor time
+/// spent waiting.
 double nanoseconds_of_this_thread() {
     timespec time{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -31,11 +32,11 @@ double nanoseconds_of_this_thread() {
 }
 
 constexpr int min_rounds = 10, max_rounds = 40;
-constexpr auto time_for_rounds = std::chrono::seconds(1);  // after it, no round beyond min_rounds begins
+constexpr auto time_for_rounds = std::chrono::seconds(1);  // time after which no round beyond min_rounds begins
 constexpr int unmeasured_calls = 200,
-              measured_calls = 100;  // calls in a turn: few enough that none waits for the device
+              measured_calls = 100;  // calls that are timed together; so few that none waits for the device
 
-/// Changes what the library records in this process, by reloads of its policy file.
+/// Changes what the library records in this process, by writing its policy file and reloading it.
 class RecordingSwitch {
   public:
     RecordingSwitch() : reload_(reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_reload_policy"))) {
@@ -46,7 +47,7 @@ class RecordingSwitch {
         write("");
     }
 
-    /// level: `summary` or `calls`; empty: nothing is recorded.
+    /// Records at `level`, which is `summary` or `calls`. Records nothing if `level` is empty.
     void record(const std::string& level) {
         if (std::exchange(level_, level) == level) return;
         write(level.empty() ? "" : "[log]\npath = \"" + path_ + ".fp32rec\"\nlevel = \"" + level + "\"\n");
@@ -67,24 +68,25 @@ class RecordingSwitch {
     std::string level_;  // level of the last reload
 };
 
-/// Ways to call, in the order of a round.
+/// The kinds of calls, in the order of a round.
 enum Kind { direct, off, summary, calls, kind_count };
 struct CallVariant {
     const char* name;
-    const char* level;   ///< argument of RecordingSwitch::record()
-    Kind compared_with;  ///< the way whose times are subtracted
+    const char* level;   ///< argument for RecordingSwitch::record()
+    Kind compared_with;  ///< the kind whose times are subtracted
 };
 constexpr CallVariant turns[kind_count] = {
     {"launch", "", direct}, {"off", "", direct}, {"summary", "summary", off}, {"calls", "calls", off}};
 
-/// Sends the median of the differences, one for each round, and the bounds between which the true median lies with
-/// 99% certainty.
+/// Sends the median of the differences, of which each round has one. Also sends the bounds between which the true
+/// median lies with 99% certainty.
 void send_difference(Worker& worker, const std::string& name, const std::vector<double>& left,
                      const std::vector<double>& right) {
     std::vector<double> each;
     for (std::size_t i = 0; i < left.size(); ++i) each.push_back(left[i] - right[i]);
     std::ranges::sort(each);
-    // Each difference is as likely above the true median as below it. 2.576: 99% of a normal distribution.
+    // Each difference is as likely to be above the true median as below it. 99% of a normal distribution lie within
+    // 2.576 standard deviations.
     const auto count = static_cast<double>(each.size());
     const auto rank = static_cast<std::size_t>(std::max(count / 2 - 2.576 * std::sqrt(count) / 2, 0.0));
     worker.report_finding(name, format_number("%.1f", median(each)));
@@ -96,7 +98,8 @@ void send_difference(Worker& worker, const std::string& name, const std::vector<
 
 void measure_recording_cost(Worker& worker) {
     worker.measure_row("cublasSgemm", "", [&] {
-        RecordingSwitch policy;  // comes first, since it writes the file that the library reads at its first product
+        // Must be made first, because it writes the policy file that the library reads at its first product.
+        RecordingSwitch policy;
         const Cublas& cublas = worker.cublas();
         using Sgemm = decltype(cublasSgemm_v2);
         Sgemm* const own = cublas.library.find_own<Sgemm>("cublasSgemm_v2");
@@ -113,7 +116,7 @@ void measure_recording_cost(Worker& worker) {
                                         p.ldb, p.beta, p.c, p.ldc),
                                "cublasSgemm_v2");
             };
-            // The first calls after a change of settings take longer.
+            // The first calls after a change of settings take longer, so they are not measured.
             for (int i = 0; i < unmeasured_calls; ++i) call();
             worker.device().synchronise();
             const double begun = nanoseconds_of_this_thread();
@@ -123,7 +126,7 @@ void measure_recording_cost(Worker& worker) {
         const auto begun = std::chrono::steady_clock::now();
         for (int round = 0; round < max_rounds; ++round) {
             if (round >= min_rounds && std::chrono::steady_clock::now() - begun > time_for_rounds) break;
-            // Every second round goes the other way round, so that a drift has no effect.
+            // Every second round runs in reverse order, so that a drift of the clock cancels out.
             for (int i = 0; i < kind_count; ++i) run_turn(round % 2 == 0 ? i : kind_count - 1 - i);
         }
         std::vector<double> launches = times[direct];

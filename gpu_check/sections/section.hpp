@@ -1,5 +1,5 @@
-// The table of sections, which are the measurements. Worker processes measure a section, one for each of its
-// variants.
+// Declares the table of sections. A section is a measurement, which is made by worker processes: one for each variant
+// of the section.
 #pragma once
 
 #include <functional>
@@ -15,20 +15,21 @@ namespace gpu {
 /// An environment in which a section is measured.
 struct Variant {
     const char* name;
-    const char* variables;       // text "NAME=value ...", in which SHIM means the shim's path and FOLDER means the
-                                 // variant's own folder
-    const char* rule = nullptr;  // precision that a rule in the variant's own policy file sets for all products, or
-                                 // for those of float64 if no other type has this precision; nullptr: no rule
+    /// Text "NAME=value ...", where SHIM means the shim's path and FOLDER the variant's own folder.
+    const char* variables;
+    /// Precision that a rule in the variant's own policy file gives to products; nullptr if there is no rule. The
+    /// rule is for all products, or only for float64 products if no other type has this precision.
+    const char* rule = nullptr;
 };
 
-/// One table of results, and the way to measure it.
+/// A measurement and the way to make it.
 struct Section {
     const char* name;
     const char* title;
     void (*measure)(Worker& worker);
-    std::vector<Variant> variants = {};  // none: measured once, in the caller's environment. A variant may be listed
-                                         // several times, to take turns
-    bool faults_are_answers = false;     // otherwise a row that fails makes the whole section fail
+    std::vector<Variant> variants = {};  // a section without variants is measured once, in the caller's environment;
+                                         // a variant may be listed several times, to take turns
+    bool faults_are_answers = false;     // if false, a row that fails makes the whole section fail
 };
 
 /// Returns the sections in the order of measurement.
@@ -38,28 +39,27 @@ const Section& section_named(const std::string& name);
 
 inline constexpr std::size_t audited_products = 6;  ///< number of products that measure_audit_errors() compares
 
-// formats.cpp
+// Functions in formats.cpp:
 void measure_default_product(Worker& worker);
 void measure_lowering_requests(Worker& worker);
 void measure_float64_formats(Worker& worker);
-// speed.cpp
+// Functions in speed.cpp:
 void measure_machine(Worker& worker);
 void measure_product_times(Worker& worker);
 /// Returns the median time of one call, in milliseconds.
 double median_milliseconds(Worker& worker, const CublasFunction& function, const CallArguments& product,
                            cublasMath_t mode);
-// host_time.cpp
+// Functions in host_time.cpp:
 void measure_recording_cost(Worker& worker);
-// graph.cpp
-/// Measures products that are captured into a graph, whose behaviour the shim must not change.
+// Measures products that are captured into a graph. The shim must not change what a captured product does.
 void measure_captured_products(Worker& worker);
-/// Makes a stream that does not wait for others, and sets it as the handle's stream.
+/// Makes a stream that does not wait for other streams, and sets it as the stream of the handle.
 CUstream use_own_stream(const Cublas& cublas);
-/// Captures the calls that `multiply` makes.
+/// Captures the calls that `multiply` makes on `stream` into a graph.
 CUgraph capture_graph(const Device& device, CUstream stream, const std::function<void()>& multiply);
-/// Plays a graph twice, and waits for the end.
+/// Replays a graph twice, and waits for the end of the second replay.
 void replay_graph_twice(const Device& device, CUgraph graph, CUstream stream);
-// audits.cpp
+// Functions in audits.cpp:
 void measure_audit_errors(Worker& worker);
 
 }  // namespace gpu

@@ -1,4 +1,4 @@
-// The machine, and times of products by the device's own clock.
+// Measures the properties of the machine, and times of products by the device's own clock.
 #include <algorithm>
 #include <chrono>
 
@@ -8,9 +8,10 @@
 
 namespace gpu {
 
-/// Finds out the device, the versions, and the time of one product in each of a few sizes.
+/// Sends the device's properties, the versions of libraries, and the time of one product in each of up to three
+/// sizes.
 void measure_machine(Worker& worker) {
-    constexpr double quick = 2;  // milliseconds; if a product takes less, a larger one is timed too
+    constexpr double quick = 2;  // in milliseconds; if a product takes longer than this, no larger one is timed
     const auto begun = std::chrono::steady_clock::now();
     const Cublas& cublas = worker.cublas();
     const Device& device = worker.device();
@@ -42,8 +43,8 @@ void measure_machine(Worker& worker) {
 
 double median_milliseconds(Worker& worker, const CublasFunction& function, const CallArguments& product,
                            cublasMath_t mode) {
-    constexpr auto warming = std::chrono::milliseconds(150);  // an idle GPU needs that long to raise its clock
-    constexpr double sample_milliseconds = 0.5;               // shorter calls are timed together, several in a row
+    constexpr auto warming = std::chrono::milliseconds(150);  // an idle GPU needs this long to raise its clock
+    constexpr double sample_milliseconds = 0.5;               // shorter calls are repeated and timed together
     constexpr double round_milliseconds = 200;
     constexpr int most_samples = 20;
     constexpr int most_repeats = 500;
@@ -66,8 +67,8 @@ double median_milliseconds(Worker& worker, const CublasFunction& function, const
     return median(times);
 }
 
-/// Without the shim, measures FP32 and TF32 in turns. Under the shim, measures the product as called, which the shim
-/// makes TF32.
+/// Without the shim, measures FP32 and TF32, which the program requests by the math mode. Under the shim, measures
+/// the product as called, which the shim makes TF32.
 void measure_product_times(Worker& worker) {
     const bool is_native = worker.variant == "native";
     for (const int n : worker.sizes)

@@ -13,24 +13,26 @@ namespace {
 const std::vector<Variant> native_and_high = {{"native", ""}, {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
 const std::vector<Variant> in_turns = {native_and_high[0], native_and_high[1], native_and_high[0],
                                        native_and_high[1]};
-// The process writes this policy file before its first product, and changes it for each turn.
+// The process writes its policy file before its first product, and changes the file for each turn.
 const std::vector<Variant> turns_in_one_process = {
     {"turns", UNDER "FP32_MATMUL_POLICY=FOLDER/policy.toml FP32_MATMUL_ON_ERROR=abort"}};
-// All precisions that ask for a format. Those for rules only are given by a policy file.
+// Variants with every precision that requests a format. Precisions that are only for rules are set by a rule in a
+// policy file.
 const std::vector<Variant> every_precision = {
     {"native", ""},
     {"preloaded", UNDER},
 #define PRECISION(number, name, format) {#name, UNDER RECORDED "summary FP32_MATMUL_PRECISION=" #name},
 #include "policy/formats.def"
 #define RULE_PRECISION(number, name, format) {#name, UNDER RECORDED "summary", #name},
-#define FLOAT64_RULE_PRECISION(...)  // the product is of float32
+#define FLOAT64_RULE_PRECISION(...)  // left out, because the product is of float32
 #include "policy/formats.def"
 };
 const std::vector<Variant> floors = {{"native", ""},
                                      {"floor", UNDER "FP32_MATMUL_FLOOR=fp32"},
                                      {"override", "NVIDIA_TF32_OVERRIDE=1"},
                                      {"override and floor", UNDER "FP32_MATMUL_FLOOR=fp32 NVIDIA_TF32_OVERRIDE=1"}};
-// 31 bits are fewer than FP64 takes, so results show where cuBLAS emulates: Float64Problem of products/problem.hpp.
+// 31 bits are fewer than FP64 has, so results show where cuBLAS emulates (see Float64Problem in
+// products/problem.hpp).
 #define VISIBLY "CUBLAS_EMULATION_STRATEGY=eager CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT=31 "
 #define EMULATING VISIBLY "CUBLAS_EMULATE_DOUBLE_PRECISION=1 "
 const std::vector<Variant> rules_of_float64 = {{"native", VISIBLY},
@@ -42,7 +44,7 @@ const std::vector<Variant> rules_of_float64 = {{"native", VISIBLY},
 const std::vector<Variant> with_audits = {
     {"high", UNDER "FP32_MATMUL_PRECISION=high FP32_MATMUL_AUDIT=1 FP32_MATMUL_LOG=FOLDER/audits.fp32rec"}};
 
-// The most decisive sections come first, since a time limit cuts off the end.
+// The most decisive sections come first, because a time limit cuts off the last ones.
 const std::vector<Section> table = {
     {"machine", "Machine", measure_machine},
     {"product", "One cublasSgemm under each precision", measure_default_product, every_precision},

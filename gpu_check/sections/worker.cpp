@@ -28,7 +28,7 @@ void Worker::measure_row(const std::string& title, const std::string& prefix, co
     prefix_ = prefix;
     alarm(row_seconds_);
     measure();
-    // A fault of the row's last kernel shows up here and so belongs to this row.
+    // A fault of the row's last kernel is reported by this call, and so it is counted for this row.
     if (device_) device_->synchronise();
     alarm(row_seconds_);
     send_message(line::ends, {});

@@ -1,6 +1,6 @@
-// A worker is a process that measures one section, and sends each row to its parent as soon as it is known. After a
-// device has faulted, its process can no longer use it. The parent then starts another worker, which begins with the
-// next row, so a fault costs one row only. The same happens to a row that hangs.
+// A worker is a process that measures one section, and sends each row to its parent as soon as the row is known.
+// After a device has faulted, the process can no longer use it. The parent then starts another worker, which begins
+// with the next row, so that a fault costs only one row. The parent does the same if a row hangs.
 #pragma once
 
 #include <functional>
@@ -12,30 +12,31 @@
 
 namespace gpu {
 
-/// Messages from worker to parent: lines of a word and fields, separated by tabs. The comments name the fields.
+/// Messages from a worker to its parent. Each is a line with a word and fields, separated by tabs. The comments name
+/// the fields.
 namespace line {
-inline constexpr const char* begins = "begins";        // the row's title, and the beginning of its findings' names
-inline constexpr const char* found = "found";          // name and value of a finding
-inline constexpr const char* ends = "ends";            // none
-inline constexpr const char* failed = "failed";        // reason of the failure
+inline constexpr const char* begins = "begins";  // title of the row, and the beginning of the names of its findings
+inline constexpr const char* found = "found";    // name and value of a finding
+inline constexpr const char* ends = "ends";      // no fields
+inline constexpr const char* failed = "failed";  // reason of the failure
 inline constexpr const char* no_device = "no device";  // reason why there is no device
 }  // namespace line
 
 class Worker {
   public:
-    /// variant: the parent's name for this environment. sizes: ascending; libraries choose kernels by size.
-    /// first_row: number of rows that earlier workers have begun. row_seconds: a row that takes longer ends the
-    /// worker by SIGALRM.
+    /// `variant` is the parent's name for this environment. `sizes` are in ascending order; libraries choose kernels
+    /// by size. `first_row` is the number of rows that earlier workers have begun. If a row takes longer than
+    /// `row_seconds`, SIGALRM ends the worker.
     Worker(std::vector<int> sizes, std::string variant, int first_row, unsigned row_seconds);
 
-    /// Returns cuBLAS, and starts it and the device at the first call. They are in use until the process ends.
+    /// Returns cuBLAS. The first call starts the device and cuBLAS, which are then used until the process ends.
     const Cublas& cublas();
     const Device& device();
 
-    /// Measures one row by `measure`, unless an earlier worker has begun the row. prefix: the beginning of the names
-    /// of its findings.
+    /// Measures one row by `measure`, unless an earlier worker has begun the row. The names of its findings begin
+    /// with `prefix`.
     void measure_row(const std::string& title, const std::string& prefix, const std::function<void()>& measure);
-    /// Sends a finding of the row to the parent. A name may have several values.
+    /// Sends a finding of the current row to the parent. Several values may be sent for one name.
     void report_finding(const std::string& name, const std::string& value) const;
 
     const std::vector<int> sizes;

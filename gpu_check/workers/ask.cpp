@@ -13,7 +13,7 @@ namespace gpu {
 
 namespace {
 
-/// Reads the messages of a worker until it ends.
+/// Handles the messages of workers for one variant of a section.
 class MessageReader {
   public:
     MessageReader(const Section& section, const Variant& variant, FindingMap& findings, const RowHandler& sink)
@@ -48,7 +48,7 @@ class MessageReader {
         }
     }
 
-    /// Reports a failure, in the row that the worker was measuring.
+    /// Reports a failure in the row that the worker was measuring.
     void fail(const std::string& why) {
         const std::string what = reason.empty() ? why : reason;
         const bool names_the_row = is_in_row_ && what != no_time_left;
@@ -62,7 +62,7 @@ class MessageReader {
     const std::string prefix;
     std::string reason;
     bool has_no_device = false;
-    int rows = 0;  // number of rows begun by all workers together
+    int rows = 0;  // number of rows that all workers together have begun
 
   private:
     const Section& section_;
@@ -73,8 +73,8 @@ class MessageReader {
     bool is_in_row_ = false;
 };
 
-/// Measures a section under one variant. Returns false if the device did not answer at all; other variants would then
-/// wait in vain, too.
+/// Measures a section under one variant. Returns false if the device did not answer at all; other variants need not
+/// be tried then, because they would wait in vain, too.
 bool ask_variant(const Section& section, const Variant& variant, const MeasurementSettings& settings,
                  FindingMap& findings, const RowHandler& sink) {
     MessageReader reader(section, variant, findings, sink);
@@ -96,9 +96,9 @@ bool ask_variant(const Section& section, const Variant& variant, const Measureme
             return true;
         }
         if (reader.has_no_device) throw NoDeviceError(reader.reason);
-        // If this worker began no row, another worker would not get further.
+        // If this worker began no row, another worker would get no further.
         const bool may_go_on = reader.rows > before;
-        // If the worker had less time than one row may take, it was cut off and did not hang.
+        // If the worker had less time than one row may take, it ran out of time and did not hang.
         const auto used = Clock::now() - begun;
         if (ended.timed_out && used < std::chrono::seconds(settings.row_seconds)) {
             reader.fail(no_time_left);
@@ -129,7 +129,7 @@ bool ask_variant(const Section& section, const Variant& variant, const Measureme
         send_message(line::failed, {error.what()});
         status = 1;
     }
-    // _exit, without destructors: memory of a faulted context cannot be freed, and a sound context ends with its
+    // _exit runs no destructors. The memory of a faulted context cannot be freed, and a sound context ends with its
     // process.
     std::fflush(nullptr);
     _exit(status);

@@ -19,9 +19,10 @@ namespace gpu {
 
 namespace {
 
-constexpr std::size_t max_errors = 8192;  // number of bytes of stderr that are kept, from its end
+constexpr std::size_t max_errors = 8192;  // number of bytes at the end of stderr that are kept
 
-// Environment variables that are removed. The last one makes every launch wait, which would falsify costs.
+// Environment variables that neutral_environment() removes. CUDA_LAUNCH_BLOCKING makes every launch wait, which would
+// falsify measured costs.
 constexpr std::string_view names_about_precision[] = {"LD_PRELOAD",         "NVIDIA_TF32_OVERRIDE",
                                                       "XLA_FLAGS",          "FP32SHIM_XLA_FLAG",
                                                       "TRITON_F32_DEFAULT", "CUDA_LAUNCH_BLOCKING"};
@@ -54,12 +55,12 @@ struct Pipe {
     }
 };
 
-/// Starts the program in the child. Makes system calls only, as is necessary between fork and exec.
+/// Starts the program in the child. Makes only system calls, because no other calls are safe between fork and exec.
 [[noreturn]] void exec_child(const std::vector<char*>& words, const std::vector<char*>& variables, int output,
                              int errors) {
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the child's process group does not receive Ctrl-C, so the child ends with
-                                       // its parent
+    // Ends the child with its parent, because Ctrl-C does not reach the child's process group.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, 0);
     dup2(output, 1);
@@ -85,7 +86,7 @@ pid_t start(std::vector<std::string> words, const Environment& environment, int 
     const pid_t child = fork();
     if (child < 0) throw std::runtime_error(std::string("no process can be started: ") + std::strerror(errno));
     if (child == 0) exec_child(argument_list, variable_list, output, errors);
-    setpgid(child, child);  // the child makes the same call, since either process may run first
+    setpgid(child, child);  // the child makes the same call, because either process may run first
     return child;
 }
 
@@ -94,7 +95,7 @@ int milliseconds_until(Clock::time_point until) {
     return static_cast<int>(std::clamp<long long>(left, 0, 1'000'000));
 }
 
-/// Reads once from a descriptor that is ready. Returns false at the end of the file.
+/// Reads once from a descriptor that is ready. Returns false at the end of the file or on an error.
 bool read_available(int descriptor, std::string& text) {
     std::array<char, 4096> bytes;
     const ssize_t count = read(descriptor, bytes.data(), bytes.size());
@@ -110,7 +111,7 @@ void pass_whole_lines(std::string& text, const std::function<void(const std::str
     text.erase(0, begin);
 }
 
-/// Waits for the child to end, at most until `until`. Returns false if the child is still running.
+/// Waits until the child has ended, but no longer than until `until`. Returns false if the child is still running.
 bool wait_until_ended(pid_t child, Clock::time_point until, int& status) {
     for (;;) {
         const pid_t ended = waitpid(child, &status, WNOHANG);
@@ -167,7 +168,7 @@ ProcessOutcome run_process(const std::vector<std::string>& words, const Environm
         pass_whole_lines(text, handle_line);
     }
     ended.timed_out = !wait_until_ended(child, until, ended.status);
-    // Processes that the child started are ended too, whether it ended or timed out.
+    // Also ends the processes that the child started, whether the child ended or timed out.
     kill(-child, SIGKILL);
     if (ended.timed_out) wait_until_ended(child, Clock::now() + std::chrono::seconds(2), ended.status);
     if (!text.empty()) handle_line(text);

@@ -1,5 +1,5 @@
-// Child processes that cannot block their parent. Each has a time limit, at which it is killed. If a child is stuck
-// in a driver and does not even end then, the parent goes on without it.
+// Runs child processes that cannot block their parent. Each child has a time limit, and is killed when the time is
+// over. If a killed child is stuck in a driver and does not end, the parent goes on without it.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 using Environment = std::map<std::string, std::string>;
 
 /// Returns this process's environment without variables that set precision, so that the caller's shell does not
-/// influence the comparisons. Adds the names of removed variables to `left_out`.
+/// influence the measurements. Adds the names of removed variables to `left_out`.
 Environment neutral_environment(std::vector<std::string>& left_out);
 Environment own_environment();
 /// Returns the folder that contains this program.
@@ -22,8 +22,8 @@ std::string program_folder();
 
 /// The way in which a process ended.
 struct ProcessOutcome {
-    int status = 0;          ///< status from waitpid(); meaningless if `timed_out`
-    bool timed_out = false;  ///< the process was killed because its time was over
+    int status = 0;          ///< status from waitpid(); meaningless if `timed_out` is true
+    bool timed_out = false;  ///< true if the process was killed because its time was over
     std::string errors;      ///< the last kilobytes that the process wrote to stderr
 
     bool has_succeeded() const { return !timed_out && status == 0; }
@@ -34,14 +34,14 @@ struct ProcessOutcome {
 };
 
 /// Runs a program until it ends, or until the time `until`. Processes that the program started are then killed, too.
-/// handle_line: receives each line of the program's stdout. Throws std::runtime_error if no process can be started.
+/// `handle_line` receives each line of the program's stdout. Throws std::runtime_error if no process can be started.
 ProcessOutcome run_process(const std::vector<std::string>& words, const Environment& environment,
                            Clock::time_point until, const std::function<void(const std::string&)>& handle_line);
 
-/// Returns the last line that is not empty.
+/// Returns the last line of `text` that is not empty.
 std::string last_line(const std::string& text);
 
-/// Describes the failure of a process: `status 3`, `signal 11`, `no answer in 20 s`.
+/// Describes the failure of a process, such as `status 3`, `signal 11` or `no answer in 20 s`.
 std::string describe_failure(const ProcessOutcome& ended, Clock::duration limit);
 
 }  // namespace gpu

@@ -1,4 +1,4 @@
-// The environment and the folder in which the processes of a variant run.
+// Prepares the environment and the folder in which the processes of a variant run.
 #pragma once
 
 #include <string>
@@ -9,21 +9,21 @@
 
 namespace gpu {
 
-/// Policy of this machine, which governs each process that loads the library.
+/// The policy file of this machine, which governs each process that loads the library.
 inline constexpr const char* site_policy = "/etc/fp32shim/policy.toml";
-/// Returns true if this machine has a policy file for all users.
+/// Returns true if this machine has a policy file for all processes.
 bool has_site_policy();
-/// Returns true if this machine loads the library into every process, by /etc/ld.so.preload.
+/// Returns true if /etc/ld.so.preload loads the library into every process of this machine.
 bool is_preloaded_everywhere();
 
 /// The environment and the folder of one variant. The destructor removes the folder.
 ///
-/// Nothing but the variant shall govern its processes. So its rule comes before those of the site's policy, whose
-/// floor still holds. If every process of this machine loads the library, the library is switched off in variants
-/// without it.
+/// Only the variant's own settings shall govern its processes. So the variant's rule comes before the rules of the
+/// site's policy, whose floor still holds. If every process of this machine loads the library, the library is
+/// switched off in variants that do not use it.
 class VariantEnvironment {
   public:
-    /// environment: base to which the variant adds its variables. shim: path of the library.
+    /// The variant adds its variables to `environment`. `shim` is the path of the library.
     VariantEnvironment(const Variant& variant, Environment environment, const std::string& shim);
     ~VariantEnvironment();
     VariantEnvironment(const VariantEnvironment&) = delete;
@@ -31,7 +31,7 @@ class VariantEnvironment {
 
     const Environment& environment() const { return environment_; }
     const std::string& folder() const { return folder_; }
-    /// Adds the recorded decisions to the findings. Returns false if the variant keeps a recording but it has no
+    /// Adds the recorded decisions to the findings. Returns false if the variant should keep a recording but none has
     /// decisions.
     bool add_recorded_decisions(const std::string& prefix, FindingMap& findings) const;
 

@@ -48,29 +48,33 @@ using record::WhyUnseen;
 constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = "LD_PRELOAD",
                            disable_variable = "FP32_MATMUL_DISABLE", policy_variable = "FP32_MATMUL_POLICY";
 
-/// Variables as they were when the process started, since `env -i` removes its own before it starts the program: the
-/// log file (FP32_MATMUL_LOG), and the number and file of the `fp32shim run` to which the process belongs
-/// (record::run_variable); without a run, job and rank. Each text is followed by a NUL, and never freed.
+/// Variables as they were when the process started, because `env -i` removes its own variables before it starts the
+/// program. They are the log's name (FP32_MATMUL_LOG), the number and file of the `fp32shim run` to which the process
+/// belongs (record::run_variable), and, without a run, the job and rank. Each text ends with a NUL, and is never
+/// freed.
 struct ProcessStartFacts {
     std::string_view log;
     std::string_view run_text;
     record::RunVariableValue run;
     record::LogNameFacts name;
-    std::int32_t process = 0;        ///< id of the process that executed this program; 0: unknown
-    std::int32_t run_process = 0;    ///< id of `fp32shim run`, or of the program that it has become; 0: unknown
-    std::int32_t first_process = 0;  ///< id of the process that `fp32shim run` started, not of a forked child
-    std::uint64_t program = 0;       ///< random number of this program, equal in its forked children
-    bool was_found_by_name = false;  ///< LD_PRELOAD named this library without a folder
+    std::int32_t process = 0;      ///< id of the process that executed this program; 0 if it is unknown
+    std::int32_t run_process = 0;  ///< id of `fp32shim run`, or of the program that replaced it; 0 if it is unknown
+    /// Id of the process that `fp32shim run` started, also in its forked children; 0 if `run` did not start this
+    /// program.
+    std::int32_t first_process = 0;
+    std::uint64_t program = 0;       ///< random number of this program, which its forked children share
+    bool was_found_by_name = false;  ///< true if LD_PRELOAD named this library without a folder
 };
 constinit ProcessStartFacts start;
 constinit std::atomic<bool> is_to_be_recorded{false};
-constinit system::OwnDescriptor children_file;  ///< the run's file, opened before this process changed its root
+/// The run's file for children, which is opened before this process changes its root folder.
+constinit system::OwnDescriptor children_file;
 constinit std::atomic<bool> has_another_root{false};
 
-/// Returns the value of a variable in the environment of a new program; empty if it is not set or cannot be read.
-/// The shim reads the environment before the kernel does, and must not crash where execve would return an error. If
-/// the variable is set several times, the first entry counts, as for the shim; for the loader's own variables it is
-/// the last one, as for the loader.
+/// Returns the value of a variable in the environment of a new program; empty if it is not set or cannot be read. The
+/// shim reads the environment before the kernel does, and must not crash where execve would return an error. If a
+/// variable is set several times, the shim's code takes the first entry, but the loader takes the last entry of its
+/// own variables; this function does the same.
 std::string_view value_of(char* const* environment, std::string_view name) {
     ReadablePages entries(elf::is_readable), texts(elf::is_readable);
     const auto has_text = [&](const char* text) { return texts.can_read(reinterpret_cast<std::uintptr_t>(text)); };
@@ -96,8 +100,8 @@ std::string_view value_of(char* const* environment, std::string_view name) {
 
 std::string_view own_value_of(std::string_view name) { return value_of(environ, name); }
 
-/// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) has an entry with this library's file name, and stores
-/// it in `entry`.
+/// Returns true if `list` (the content of LD_PRELOAD or /etc/ld.so.preload) has an entry with this library's file
+/// name, and stores the entry in `entry`.
 bool names_this_library(std::string_view list, std::string_view& entry) {
     const std::string_view own = system::base_name(elf::own_object()->l_name);
     while (!list.empty()) {
@@ -133,7 +137,7 @@ __attribute__((constructor)) void begin_to_watch() {
         utsname names{};
         start.name = record::find_log_name_facts(own_value_of, names);
         start.name.job_id = arena_copy(start.name.job_id);
-        start.name.host = {};  // asked again when the name is needed
+        start.name.host = {};  // the host's name is asked again when the log's name is needed
     }
     std::string_view run_process = own_value_of(record::run_process_variable);
     const bool is_child_of_run = run_process.starts_with(record::run_process_is_parent);
@@ -180,7 +184,7 @@ bool is_same_file(const char* path, const char* other) {
            status.st_ino == other_status.st_ino;
 }
 
-/// Returns true if an entry of LD_PRELOAD, of this library's name, leads the loader to this library.
+/// Returns true if `entry` of LD_PRELOAD, which has this library's file name, leads the loader to this library.
 [[gnu::noinline]] bool is_this_library(std::string_view entry) {
     if (entry.find('/') == std::string_view::npos) return start.program == 0 || start.was_found_by_name;
     const char* const own = elf::own_object()->l_name;
@@ -198,8 +202,8 @@ bool is_preloaded_everywhere() {
     return names_this_library({list.bytes().data(), file.read(0, list.bytes().data(), list.bytes().size())}, entry);
 }
 
-/// Returns true if the environment makes the loader load other libraries than this one. LD_LIBRARY_PATH does not
-/// count: on clusters it is set for every program, and most small tools need only the C library.
+/// Returns true if the environment makes the loader load libraries other than this one. LD_LIBRARY_PATH does not
+/// count, because on clusters it is set for every program, and most small tools need only the C library.
 bool loads_other_libraries(char* const* environment) {
     const std::string_view list = value_of(environment, preload_variable);
     std::string_view entry;
@@ -207,8 +211,8 @@ bool loads_other_libraries(char* const* environment) {
     return has_other_preload || !value_of(environment, "LD_AUDIT").empty();
 }
 
-/// Returns true if this process has changed the meaning of paths, so that programs which it starts do not find the
-/// run's file for children. Under another root, the same path may lead to another file.
+/// Returns true if this process has changed the meaning of paths, so that programs that it starts do not find the
+/// run's file for children. Under another root, the file's path may lead to another file.
 bool hides_log() {
     if (!has_another_root.load(std::memory_order_relaxed) || start.run.children_path.empty()) return false;
     const int descriptor = system::raw::open(start.run.children_path.data(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
@@ -238,8 +242,8 @@ WhyUnseen why_unseen_with(char* const* environment) {
     return hides_log() ? WhyUnseen::log_out_of_reach : WhyUnseen::seen;
 }
 
-/// Calls `use` with the file for children beside this process's own recording, for a process that belongs to no run.
-/// Returns the result, or an errno.
+/// Calls `use` with the file for children beside this process's own recording. Is meant for a process that belongs to
+/// no run. Returns the result of `use`, or an errno.
 template <class Use>
 int with_file_beside_log(Use use) {
     constexpr std::size_t scratch_size = 3 * record::path_capacity;  // too much for the stack of a signal handler
@@ -264,7 +268,8 @@ int with_file_beside_log(Use use) {
     return error;
 }
 
-/// Returns true if there is a file for the children of this process's run, or beside its own recording.
+/// Returns true if the file for children exists: that of this process's run or, without a run, the one beside its own
+/// recording.
 bool has_children_file() {
     if (start.run.number != 0) return is_accessible(start.run.children_path, F_OK);
     return start.log.ends_with(".fp32rec") && with_file_beside_log([](const record::ChildrenFile& file) {
@@ -282,9 +287,9 @@ bool has_children_file() {
     system::stderr_line(out.view());
 }
 
-/// Programs that multiply nothing and that a run may start thousands of times. They are recognised in the folders of
-/// the system only: elsewhere, the name says little. All other programs leave marks, and equal marks are written
-/// once, so this list need not be complete.
+/// Programs that multiply nothing and that a run may start thousands of times. They are recognised only in the
+/// folders of the system, because elsewhere a name proves little. Every other program leaves a mark. Equal marks are
+/// written once, so this list need not be complete.
 constexpr std::string_view tools[] = {
     "ar",      "as",      "awk",      "basename", "bash",   "busybox",  "cat",         "cc1",      "cc1plus",
     "chmod",   "chown",   "collect2", "cp",       "cpp",    "cut",      "dash",        "date",     "df",
@@ -301,8 +306,8 @@ constexpr std::string_view tools[] = {
 constexpr std::string_view system_folders[] = {"/bin/",     "/sbin/",      "/usr/bin/",    "/usr/sbin/",
                                                "/usr/lib/", "/usr/lib64/", "/usr/libexec/"};
 
-/// Returns true for the command `fp32shim` that was installed with this library: PREFIX/bin/fp32shim, if the library
-/// is below PREFIX.
+/// Returns true if `program` is the command `fp32shim` that was installed with this library. It is
+/// PREFIX/bin/fp32shim if the library is inside PREFIX.
 bool is_own_command(std::string_view program) {
     constexpr std::string_view command = "bin/fp32shim";
     if (!program.ends_with(command)) return false;
@@ -327,11 +332,11 @@ bool is_tool(std::string_view program) {
 
 [[gnu::noinline]] void warn_mark_not_written(int error) {
     static constinit system::OncePerProcess said;
-    // The file is missing because the run has ended and removed its folder, unless this process is in another root.
+    // If the file is missing, the run has ended and removed its folder, unless this process has another root.
     const bool is_run_over =
         error == ENOENT && !has_another_root.load(std::memory_order_relaxed) &&
         (start.run_process == 0 || system::raw::syscall6(SYS_kill, start.run_process, 0) == -ESRCH);
-    // Once this process has read its settings, it has printed already that it could not make its recording.
+    // If this process has read its settings, it has already printed that its recording could not be made.
     if (is_run_over || known_settings() != nullptr || !said.is_first_call()) return;
     char line[512];
     system::LineWriter out(line);
@@ -340,8 +345,9 @@ bool is_tool(std::string_view program) {
     system::stderr_line(out.view());
 }
 
-/// Returns true if this process belongs to a run, and no recording may tell all about its loaded files: there is
-/// none, the program changed the log, files were loaded since the last walk, or a reference leads past the shim.
+/// Returns true if this process belongs to a run whose recordings may lack some of its loaded files. That is the case
+/// if it has no recording, if the program changed the log, if files were loaded since the recording last listed them,
+/// or if a reference leads past the shim.
 bool may_leave_mark() {
     if (start.run.number == 0 || start.run.children_path.empty()) return false;
     const record::Recording* parents = recording_in_force();
@@ -349,7 +355,7 @@ bool may_leave_mark() {
            any_object_bypasses_shim();
 }
 
-/// Returns true for a tool, unless another library is preloaded beside the shim. That library may multiply.
+/// Returns true for a tool, unless another library is preloaded in addition to the shim. That library may multiply.
 bool multiplies_nothing(const record::UnrecordedProcessMark& mark) {
     return is_tool(mark.program()) && !loads_other_libraries(environ);
 }
@@ -401,7 +407,7 @@ bool must_create_recording() {
     if (known_settings() != nullptr || !start.log.ends_with(".fp32rec")) return false;
     const bool has_own_name = record::has_placeholder(start.log, 'p') || record::has_placeholder(start.log, 't');
     if (!has_own_name && is_accessible(start.log, F_OK)) return false;
-    // A program that gave up rights, or changed its root folder, could not write the recording.
+    // If the program gave up rights or changed its root folder, it cannot write the recording.
     const std::size_t slash = start.log.rfind('/');
     return slash != std::string_view::npos && is_accessible(start.log.substr(0, slash + 1), W_OK | X_OK);
 }
@@ -414,7 +420,7 @@ void write_loaded_files_mark() {
         enable_getenv_bypass_check();
         mark.mark_onednn_log_requested();
     }
-    // If the settings were read and nothing is recorded, a log could not be opened, for example.
+    // If the settings were read but nothing is recorded, the log could perhaps not be opened.
     if (known_settings() == nullptr && value_at_start("FP32_MATMUL_KERNELS") == "1") {
         enable_driver_bypass_check();
         mark.mark_kernel_log_requested();
@@ -434,7 +440,8 @@ void count_missed_mark() {
 }
 
 void record_children_file(record::Recording& recording) {
-    // Where a run is awaited, `fp32shim run` has made the file, and notes at the end if it is needed.
+    // If `fp32shim run` waits for the run's end, it has made the file, and marks the recordings at the end if the
+    // file is needed.
     if (!start.run.is_awaited && has_children_file()) recording.mark_children_file();
 }
 
@@ -450,8 +457,8 @@ bool may_have_crashed() {
 
 void write_mark_before_exec() {
     if (own_recording() != nullptr) return;
-    // Without a recording, only a look at all files, which takes milliseconds, could tell what was loaded since the
-    // fork.
+    // A forked child whose parent has no recording could find out what was loaded since the fork only by reading all
+    // files, which takes milliseconds. So no mark is written.
     if (system::is_forked_child() && recording_in_force() == nullptr) return;
     if (shares_parents_memory()) return;
     if (may_have_crashed()) return count_missed_mark();
@@ -468,8 +475,8 @@ void keep_children_file_open() {
     if (!watches_children() || start.run.children_path.empty() || has_another_root.load(std::memory_order_relaxed))
         return;
     const system::SignalHold hold;
-    // Keeps the file open, not its folder: by the descriptor of an outside folder, the program could escape from a
-    // jail.
+    // Keeps the file open and not its folder, because a descriptor of a folder outside would let the program escape
+    // from a jail.
     const int file = record::open_children_file(children_file_of_run());
     if (file >= 0) children_file.keep(file);
     has_another_root.store(true, std::memory_order_relaxed);

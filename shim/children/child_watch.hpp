@@ -1,5 +1,5 @@
-// Notes programs that a recorded process starts and that the shim will not see, for `fp32shim verify`. Without a
-// recording, the check in children/exec_hooks.cpp costs one memory read.
+// Notes the programs that a recorded process starts and that the shim will not see, for `fp32shim verify`. In a
+// process without a recording, the check in children/exec_hooks.cpp costs one memory read.
 #pragma once
 
 #include "record/inspect_program.hpp"
@@ -8,11 +8,11 @@
 
 namespace fp32shim {
 
-/// A program that is about to be started, in this process or in a child. Async-signal-safe, also after vfork. Leaves
-/// errno alone.
+/// A program that is about to be started, in this process or in a child. All functions are async-signal-safe, also
+/// after vfork, and leave errno unchanged.
 class ProgramLaunch {
   public:
-    /// Notes the program if the shim will not see its products. `path` and `environment` are those of execve;
+    /// Notes the program if the shim will not see its products. `path` and `environment` are the arguments of execve;
     /// `environment` may be nullptr.
     ProgramLaunch(const char* path, char* const* environment);
     ProgramLaunch(const ProgramLaunch&) = delete;
@@ -22,10 +22,10 @@ class ProgramLaunch {
     bool can_start() const { return inspection_.can_start; }
     bool is_unseen() const { return inspection_.why != record::WhyUnseen::seen; }
 
-    /// Cancels the constructor's note, because the program could not be started.
+    /// Cancels the note that the constructor made, because the program could not be started.
     void cancel_note() const;
-    /// Notes an unknown program if `path` is relative and leads to no program from this process's folder. Called
-    /// after posix_spawn succeeded with file actions, which may have changed the child's folder.
+    /// Notes an unknown program if `path` is relative and leads to no program from this process's working folder. Is
+    /// called after posix_spawn has succeeded with file actions, because these may change the child's working folder.
     void note_start_in_other_folder() const;
 
   private:
@@ -38,40 +38,41 @@ class ProgramLaunch {
 };
 bool watches_children();
 
-/// Returns true if `fp32shim run` started this process, and the process has no recording yet but can write one. The
-/// caller then makes the recording as the process ends, so that its loaded objects are known.
+/// Returns true if `fp32shim run` started this process, and the process has no recording but can write one. The
+/// caller then makes a recording when the process ends, so that its loaded objects are known.
 bool must_create_recording();
 
-/// Leaves a mark in the run's file: the files loaded by this process, which has no recording, or a recording
-/// elsewhere than its environment said at its start. Does nothing in a process that belongs to no run, or in a
-/// well-known tool without products, such as a shell, unless another library is preloaded into it. Async-signal-safe.
+/// Leaves a mark in the run's file. It lists the files loaded by this process, which has no recording, or has a
+/// recording under another name than its environment gave at the start. Does nothing in a process that belongs to no
+/// run. Does nothing in a well-known tool without products, such as a shell, unless another library is preloaded into
+/// it. Async-signal-safe.
 void write_loaded_files_mark();
-/// Counts this process, once, in the run's file if it would have to leave a mark. For callers that must not examine
-/// the loaded files, since may_have_crashed() is true. Does nothing if the process has a recording.
+/// Counts this process once in the run's file if it would have to leave a mark. Is called if may_have_crashed() is
+/// true, because the loaded files must not be examined then. Does nothing if the process has a recording.
 /// Async-signal-safe.
 void count_missed_mark();
 /// Notes in the recording that there is a file for the children of its run, which `fp32shim verify` has to read too.
-/// Called as the process ends. Async-signal-safe.
+/// Is called when the process ends. Async-signal-safe.
 void record_children_file(record::Recording& recording);
-/// Leaves a mark before this process becomes another program, so that its loaded files are known; after a crash only
-/// counts it. A forked child leaves one only if its parent has a recording, which tells if the child has loaded
-/// files since. A child of vfork leaves none, nor does a process with a recording of its own.
+/// Leaves a mark before this process becomes another program, so that its loaded files are known. After a crash, only
+/// counts the mark. A forked child leaves a mark only if its parent has a recording, which tells whether the child
+/// has loaded files since. A child of vfork and a process with a recording of its own leave no mark.
 void write_mark_before_exec();
 
-/// Returns true in the handler of a crash's signal, as far as that can be known, and also if the program has blocked
-/// such signals itself. After a crash nothing in memory can be trusted, and the handler's stack may be small.
-/// Async-signal-safe.
+/// Returns true if it is called from the handler of a crash's signal, as far as that can be known, and also if the
+/// program has blocked such a signal itself. After a crash no memory can be trusted, and the handler's stack may be
+/// small. Async-signal-safe.
 bool may_have_crashed();
 
-/// Returns true in a child that shares its parent's memory (vfork), as far as that can be known.
+/// Returns true in a child that shares its parent's memory (vfork), as far as this can be known.
 bool shares_parents_memory();
 
-/// Opens the run's file for children, in which unseen ones are noted, so that it stays accessible. Called before the
-/// process changes the meaning of paths (chroot, mount).
+/// Opens the run's file for children, in which unseen children are noted, so that it stays accessible. Is called
+/// before the process changes the meaning of paths (chroot, mount).
 void keep_children_file_open();
 
-/// Called after a mount at the folder `place`. If the mount hides the run's file for children from programs that are
-/// started later, notes `place` as the cause.
+/// Is called after a mount at the folder `place`. If the mount hides the run's file for children from programs that
+/// are started later, notes `place` as the cause.
 void record_hidden_log(const char* place);
 
 }  // namespace fp32shim

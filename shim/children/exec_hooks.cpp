@@ -1,9 +1,9 @@
-// The functions by which programs start other programs. Each checks the program first (children/child_watch.hpp),
-// then calls the real function with the same arguments. All of them have to be here, since the C library's functions
-// call each other by hidden names. `pidfd_spawn` is missing on purpose: a program would find it even if its C library
-// does not have it.
+// Defines the functions by which programs start other programs. Each function checks the program first
+// (children/child_watch.hpp), then calls the real function with the same arguments. All of them are needed here,
+// because the C library's functions call each other by hidden names. `pidfd_spawn` is missing on purpose: a program
+// would find it even if its C library does not have it.
 //
-// Any of these functions may run in a signal handler, or in a child that shares its parent's memory (vfork).
+// Each of these functions may run in a signal handler, or in a child that shares its parent's memory (vfork).
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -37,10 +37,10 @@ int no_such_function() {
     return -1;
 }
 
-/// The files that execvp tries: the executable file of that name in each folder of PATH in turn, or only the name
-/// itself if it is a path. next() composes their paths in a buffer of path_size() bytes, just enough for the
-/// longest. The buffer is on the stack, since memory that a child of vfork maps would stay in its parent. It is
-/// small, since signal handlers may have small stacks.
+/// The files that execvp tries: the executable file of this name in each folder of PATH in turn, or only the name
+/// itself if it is a path. next() composes each path in a buffer of path_size() bytes, which is just enough for the
+/// longest path. The buffer is on the stack, because memory that a child of vfork maps would stay in its parent. It
+/// is small, because signal handlers may have small stacks.
 class PathSearch {
   public:
     explicit PathSearch(const char* file) : file_(file), name_(file == nullptr ? std::string_view() : file) {
@@ -88,19 +88,19 @@ class PathSearch {
     bool is_at_end_ = false;
 };
 
-/// The size of `/proc/self/fd/N`, a slash and a NUL, for every N.
+/// A size that is enough for `/proc/self/fd/N`, a slash and a NUL, for every N.
 constexpr std::size_t descriptor_path_size = 32;
 
-/// Returns `/proc/self/fd/N` for descriptor N, followed by `/name` if there is a name; nullptr if the result is too
-/// long.
+/// Returns `/proc/self/fd/N` for the descriptor N, followed by `/name` if `name` is not empty; nullptr if the result
+/// is too long.
 const char* path_of_descriptor(int descriptor, std::string_view name, std::span<char> buffer) {
     system::LineWriter path(buffer);
     path.text("/proc/self/fd/").number(descriptor).text(name.empty() ? "" : "/").text(name).text({"\0", 1});
     return path.overflowed() ? nullptr : buffer.data();
 }
 
-/// Returns the pointer, but hides from the compiler that the C library declares it nonnull. Programs pass nullptr all
-/// the same, and gcc removes a test for it in spite of -fno-delete-null-pointer-checks.
+/// Returns `pointer`. Hides from the compiler that the C library declares the parameter nonnull, because programs
+/// pass nullptr all the same, and gcc would remove a test for it in spite of -fno-delete-null-pointer-checks.
 const char* perhaps_null(const char* pointer) {
     asm("" : "+r"(pointer));
     return pointer;
@@ -129,8 +129,8 @@ constinit NextFunction<int(const char*, const char*)> real_pivot_root{"pivot_roo
 constinit NextFunction<int(int, int)> real_setns{"setns"};
 constinit NextFunction<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
 
-/// Calls `start`, which replaces this process by the program at `path`. Notes a program that the shim will not see.
-/// Returns only on failure.
+/// Calls `start`, which replaces this process by the program at `path`. First notes the program if the shim will not
+/// see it. Returns only if the program could not be started.
 template <class Start>
 int replace(const char* path, Texts environment, Start start) {
     write_mark_before_exec();
@@ -145,9 +145,9 @@ bool tries_next_folder(int error) {
            error == ETIMEDOUT;
 }
 
-/// Starts the program that execvp would start, and notes it, but only if the shim will not see it. Like execvp, tries
-/// the file in each folder of PATH, since only the kernel can tell which file it accepts. Returns if the shim will
-/// see the program, or if none could be started; the caller then calls execvp itself.
+/// Starts and notes the program that execvp would start, but only if the shim will not see it. Like execvp, tries the
+/// file in each folder of PATH, because only the kernel can tell which file it accepts. Returns if the shim will see
+/// the program, or if no program could be started; the caller then calls execvp itself.
 [[gnu::noinline]] void start_unseen(const char* file, Texts arguments, Texts environment) {
     write_mark_before_exec();
     PathSearch search(file);
@@ -160,7 +160,7 @@ bool tries_next_folder(int error) {
         real_execve.get()(path, arguments, environment);
         const int error = errno;
         program.cancel_note();
-        if (error == ENOEXEC) ProgramLaunch("/bin/sh", environment);  // execvp passes the file to that shell
+        if (error == ENOEXEC) ProgramLaunch("/bin/sh", environment);  // execvp lets this shell run the file
         if (!tries_next_folder(error)) return;
     }
 }
@@ -186,7 +186,7 @@ template <class Start>
     return start();
 }
 
-/// Counts the arguments of an execl function after the first, including the nullptr at the end. Returns INT_MAX if
+/// Counts the arguments of an execl function from `first` on, without the nullptr at their end. Returns INT_MAX if
 /// there are more than the kernel accepts.
 int count_arguments(const char* first, va_list arguments) {
     if (first == nullptr) return 0;
@@ -201,9 +201,9 @@ void copy_arguments(char** to, const char* first, int count, va_list arguments) 
     for (int i = 1; i <= count; ++i) to[i] = va_arg(arguments, char*);
 }
 
-/// Calls `start(arguments, count)` with the arguments of an execl function as an array, `extra` further ones at its
-/// end included. The array is on the stack, as in the C library: after vfork or in a signal handler nothing may be
-/// allocated.
+/// Calls `start(arguments, count)` with the arguments of an execl function in an array, which also holds `extra`
+/// arguments that follow the nullptr. The array is on the stack, as in the C library, because nothing may be
+/// allocated after vfork or in a signal handler.
 template <class Start>
 [[gnu::noinline]] int call_with_argument_array(const char* first, va_list arguments, int extra, Start start) {
     first = perhaps_null(first);
@@ -296,7 +296,7 @@ FP32SHIM_HOOK int execlp(const char* file, const char* argument, ...) noexcept {
 FP32SHIM_HOOK int execle(const char* path, const char* argument, ...) noexcept {
     va_list arguments;
     va_start(arguments, argument);
-    // The environment follows the nullptr that ends the arguments.
+    // In the arguments of execle, the environment follows the nullptr.
     const int result = call_with_argument_array(argument, arguments, 1, [&](char** all, int count) {
         return execve(path, all, reinterpret_cast<char* const*>(all[count + 1]));
     });
@@ -321,8 +321,8 @@ FP32SHIM_HOOK int posix_spawnp(pid_t* child, const char* file, const posix_spawn
                            [&] { return real(child, file, actions, attributes, arguments, environment); });
 }
 
-// system, popen and wordexp start a shell, which the shim may not see; wordexp only if there is a command in its
-// text.
+// system, popen and wordexp start a shell, which the shim may not see. wordexp starts one only if its text contains a
+// command.
 
 FP32SHIM_HOOK int system(const char* command) {
     auto* const real = real_system.get();
@@ -346,8 +346,8 @@ FP32SHIM_HOOK int wordexp(const char* words, wordexp_t* result, int flags) {
     return real(words, result, flags);
 }
 
-// chroot, pivot_root, setns and mount may change where the path of the run's file for children leads. Programs call
-// mount to enter containers.
+// chroot, pivot_root, setns and mount may change the file to which the path of the run's file for children leads.
+// Programs call mount to enter containers.
 
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();

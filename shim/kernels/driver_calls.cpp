@@ -19,22 +19,21 @@
 namespace fp32shim::kernels {
 namespace {
 
-// ---- launches
-// ------------------------------------------------------------------------------------------------------
+// ---- Launches of kernels
 
 constexpr record::KernelJudgement unknown =
     record::unknown_kernel("is not known: nobody saw how its handle was found, or its code was unloaded");
 
-/// True if launches may be missed. This is also true for later recordings and in forked children, which have the
-/// addresses that the program looked up.
+/// True if launches may be missed. It stays true for later recordings and in forked children, because the program
+/// keeps the addresses that it looked up.
 constinit std::atomic<bool> misses_kernels{false};
 
-/// The recording that was in force at the first launch. Graphs that are replayed under a later one, after a reload,
-/// may have been made before.
+/// The recording that was in force at the first launch. A graph that is replayed under a later recording, after a
+/// reload, may have been made before.
 constinit std::atomic<const record::Recording*> first_recording{nullptr};
 
-/// Returns true if the thread runs a product of cuBLAS that the shim governs. Then the product's own library
-/// launches. If the program does, a signal handler may have left a product by siglongjmp.
+/// Returns true if this thread runs a product of cuBLAS that the shim governs, and the library of the product makes
+/// the launch. A launch by another library does not count, because the product may have been left by siglongjmp.
 bool is_inside_product(const Site& site, const Frame& frame) {
     return running.provider != nullptr && &frame < running.frame &&
            (site.caller == running.provider || site.caller_name().starts_with("libcublas"));
@@ -48,7 +47,8 @@ bool is_lower(policy::AppliedFormat format, policy::AppliedFormat permitted) {
 void count_launch(const Site& site, const Settings& in_force, std::string_view name, std::uint64_t number,
                   const record::KernelJudgement& judgement) {
     const CallTime now{record::Recording::not_timed, record::ticks()};
-    // The lines of kernels that multiply nothing are not recorded, since they would fill the recording.
+    // The lines of the program that launch a kernel are not recorded if the kernel multiplies nothing, because they
+    // would fill the recording.
     char text[512];
     record_observed_product(site, in_force, number, now, judgement.multiplies, [&](record::DecisionEvent& event) {
         system::LineWriter function(text);
@@ -80,8 +80,8 @@ void mark_kernels_missed(const Settings& in_force) {
     if (in_force.recording != nullptr) in_force.recording->mark_kernels_missed();
 }
 
-/// Counts a launch of a kernel, or that it was put into a graph. Launches inside a product of cuBLAS that the shim
-/// governs belong to that product, and are counted only if the kernel multiplies in a lower format than the product
+/// Counts a launch of a kernel, or its insertion into a graph. A launch inside a product of cuBLAS that the shim
+/// governs belongs to that product. It is counted only if the kernel multiplies in a lower format than the product
 /// may.
 void record_kernel_launch(const Site& site, const Frame& frame, Handle handle, const Settings& in_force) {
     if (in_force.recording == nullptr) return;
@@ -95,7 +95,7 @@ void record_kernel_launch(const Site& site, const Frame& frame, Handle handle, c
     if (has_lost_handle() || misses_kernels.load(std::memory_order_relaxed)) mark_kernels_missed(in_force);
 }
 
-/// Counts a replay of a graph. Its kernels were counted when they were put into it.
+/// Counts a replay of a graph. The graph's kernels were counted when they were put into the graph.
 void record_graph_replay(const Site& site, const Settings& in_force) {
     if (in_force.recording == nullptr) return;
     record::KernelJudgement replay;
@@ -105,15 +105,14 @@ void record_graph_replay(const Site& site, const Settings& in_force) {
     if (first != nullptr && first != in_force.recording) mark_kernels_missed(in_force);
 }
 
-// ---- calls
-// ---------------------------------------------------------------------------------------------------------
+// ---- Calls of the driver
 
 template <class T>
 T argument(const Frame& frame, int word) {
     return reinterpret_cast<T>(frame.word(word));
 }
 
-/// CUDA_KERNEL_NODE_PARAMS_v2 of cuda.h. Version 1 ends before `kernel`, and always has a function.
+/// The type CUDA_KERNEL_NODE_PARAMS_v2 of cuda.h. Version 1 of it ends before `kernel`, and always has a `function`.
 struct GraphKernelNode {
     Handle function;
     std::uint32_t sizes[7];
@@ -121,15 +120,15 @@ struct GraphKernelNode {
     Handle kernel;
 };
 
-/// CUgraphNodeParams of cuda.h.
+/// The type CUgraphNodeParams of cuda.h.
 struct GraphNode {
-    static constexpr std::int32_t is_kernel = 0;  ///< CU_GRAPH_NODE_TYPE_KERNEL
+    static constexpr std::int32_t is_kernel = 0;  ///< the value of CU_GRAPH_NODE_TYPE_KERNEL
     std::int32_t type;
     std::int32_t reserved[3];
     GraphKernelNode kernel;
 };
 
-/// Notes the handles that a call has stored in an array. The driver tells their names.
+/// Notes the handles of kernels that a call has stored in an array. The driver is asked for their names.
 void note_listed(const Site& site, const Frame& frame) {
     const bool is_library = site.function->name == "cuLibraryEnumerateKernels";
     ForeignFunction<std::int32_t(std::uint32_t * count, Handle module)> count_of;
@@ -147,7 +146,7 @@ void note_listed(const Site& site, const Frame& frame) {
         if (const char* name = nullptr; name_of(&name, handles[i]) == 0) note_kernel(handles[i], module, name);
 }
 
-/// Replaces the address of a function of the driver that the program looked up by that of an entry point.
+/// The program has looked up the address of a function of the driver. Replaces it by the address of an entry point.
 void replace_address(const Site& site, const Frame& frame, const Settings& in_force) {
     void*& address = *argument<void**>(frame, 1);
     const std::string_view wanted = system::view(argument<const char*>(frame, 0));
@@ -155,7 +154,8 @@ void replace_address(const Site& site, const Frame& frame, const Settings& in_fo
     bool is_seen = false;
     for (FunctionIndex row = 0; row < function_count; ++row) {
         const std::string_view name = functions[row].name;
-        // Versions of a function have names such as cuGraphAddNode_v2 and cuLaunchKernel_ptsz.
+        // Versions of a function have names such as cuGraphAddNode_v2 and cuLaunchKernel_ptsz, which begin with the
+        // name `wanted`.
         if (functions[row].convention != CallingConvention::driver || !name.starts_with(wanted) ||
             (name.size() > wanted.size() && name[wanted.size()] != '_'))
             continue;
@@ -167,7 +167,7 @@ void replace_address(const Site& site, const Frame& frame, const Settings& in_fo
         address = entry;
         return;
     }
-    // The table does not know this version of the function, or no entry point is left.
+    // The table has another version of the function, or no entry point is left.
     if (is_seen) mark_kernels_missed(in_force);
 }
 
@@ -226,8 +226,9 @@ bool intercepts_lookups_of(std::uintptr_t caller) {
 
 CallOutcome run_driver_call(const Site& site, const Frame& frame, const Settings& in_force) {
     const StateFamily& family = site.function->state();
-    // An image is forgotten before it is unloaded: another thread may get the same handle once the driver has it
-    // back. The driver refuses to unload the module of a library.
+    // An image is forgotten before it is unloaded, because another thread may get the same handle as soon as the
+    // driver has it back. The driver refuses to unload the module of a library, so its image is then noted as loaded
+    // again.
     const bool unloads = family.effect == StateEffect::image_unloaded;
     const bool was_loaded = unloads && set_loaded(argument<Handle>(frame, family.at), false);
     const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));

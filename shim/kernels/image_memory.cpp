@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t largest_image = std::size_t{1} << 30;
 
-/// Copies memory of this process. Returns the number of bytes that could be read.
+/// Copies memory of this process. Returns the number of bytes that could be copied.
 std::size_t copy_memory(const void* from, void* to, std::size_t size) {
     iovec local{to, size}, remote{const_cast<void*>(from), size};
     const long self = system::raw::syscall6(SYS_getpid);
@@ -39,10 +39,11 @@ ImageCopy::ImageCopy(const void* image) {
     while (wanted > size_ && wanted <= largest_image) {
         copy_.emplace(wanted);
         const std::size_t copied = copy_memory(image, copy_->bytes().data(), copy_->bytes().size());
-        if (copied <= size_) break;  // there is no more
+        if (copied <= size_) break;  // there is no more memory to read
         size_ = copied;
         wanted = record::image_size(bytes());
-        // The size of a text is known once its end is there, so it is read in larger and larger parts.
+        // The size of PTX text is known only once its end has been read, so the text is read in larger and larger
+        // parts.
         if (wanted > size_) wanted = std::max<std::uint64_t>(wanted, 2 * size_);
     }
     if (record::image_size(bytes()) > size_) size_ = 0;

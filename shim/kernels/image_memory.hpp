@@ -1,4 +1,4 @@
-// The bytes of an image that a program has handed to the CUDA driver.
+// Reads the bytes of an image that a program has handed to the CUDA driver.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,17 @@
 
 namespace fp32shim::kernels {
 
-/// Returns the address of the fatbin that a wrapper names, or `image` itself if it is no wrapper.
+/// Returns the address of the fatbin to which `image` points if it is a wrapper; otherwise returns `image` itself.
 const void* fatbin_of(const void* image);
 
 /// A copy of an image, for the duration of one function. The driver gets only the image's address, and headers in the
-/// image tell its size. They may be wrong, so the kernel copies the bytes: it refuses addresses that cannot be read.
+/// image tell its size. The size may be wrong, so the kernel copies the bytes, because it refuses addresses that
+/// cannot be read.
 class ImageCopy {
   public:
-    /// Copies the image at this address.
+    /// Copies the image at the address `image`.
     explicit ImageCopy(const void* image);
-    /// Reads the image from a file.
+    /// Reads the image from the file at `path`.
     explicit ImageCopy(const char* path);
 
     /// Returns the copy; empty if the image could not be read.

@@ -19,36 +19,39 @@ namespace fp32shim::kernels {
 using record::KernelJudgement;
 using record::TensorFormats;
 
-/// The formats that the code of a kernel has. Entries of an image form a list.
+/// The formats in which the code of one kernel multiplies. The entries of an image form a list.
 struct KernelCode {
     std::uint64_t name_hash;
     TensorFormats formats;
     const KernelCode* next;
 };
 
-/// A loaded image.
+/// A loaded image, which contains code for a GPU.
 struct GpuImage {
-    const void* address;  ///< address of the image among an object's constants; nullptr: the image is in memory that
-                          ///< may change
-    const LoadedObject* object;  ///< the object with these constants
-    std::uint32_t loads;         ///< number of loads of the object, since another file may be loaded at its address
-    bool is_of_nvidia;           ///< the image is NVIDIA's: its code is not read, and the names of its kernels tell
-    bool is_scanned;             ///< `codes` and `doubt` have what the image's code tells
-    std::string_view doubt;      ///< a clause why the image's code does not tell all; empty: it does
+    const void* address;  ///< address of the image among an object's constants; nullptr if the image is in memory
+                          ///< that may change
+    const LoadedObject* object;  ///< the object whose constants contain the image
+    std::uint32_t loads;  ///< number of loads of the object at that time, because another file may later be loaded at
+                          ///< its address
+    bool is_of_nvidia;    ///< true if the image is NVIDIA's; its code is not read, because the names of its kernels
+                          ///< tell their formats
+    bool is_scanned;      ///< true if `codes` and `doubt` were filled from the image's code
+    std::string_view doubt;  ///< a clause that says why the image's code does not tell all; empty if it does
     const KernelCode* codes;
     std::atomic<bool> is_loaded;
 };
 
 namespace {
 
-constinit system::ForkSafeLock lock;  // held for the images and all changes; launches of known kernels take no lock
+// Is held to use images and to change tables. A launch of a known kernel takes no lock.
+constinit system::ForkSafeLock lock;
 constinit std::atomic<bool> loses_handles{false};
 constinit std::uint64_t kernel_count = 0;
 
-// ---- handles ------------------------------------------------------------------------------------------------------
+// ---- Handles
 
-/// Handles and what they stand for: a hash table with open addressing. A handle that the driver gives out again gets
-/// a new value. Readers take no lock. Lies in pages that are not there before they are used.
+/// A hash table of handles, with open addressing. If the driver gives out a handle again, the handle gets a new
+/// value. Readers take no lock. The table lies in pages that use no memory until they are touched.
 template <class Value, unsigned bits>
 class HandleTable {
   public:
@@ -60,7 +63,7 @@ class HandleTable {
         }
         return nullptr;
     }
-    /// Returns false if there is no room. Precondition: the lock is held.
+    /// Returns false if there is no room. The lock must be held.
     bool set(Handle handle, Value* value) {
         for (std::size_t i = 0, at = first(handle); i < longest_probe; ++i, at = next(at)) {
             const Handle held = entries_[at].handle.load(std::memory_order_relaxed);
@@ -88,14 +91,14 @@ class HandleTable {
 
 constinit HandleTable<GpuImage, 14> images;
 constinit HandleTable<Kernel, 17> kernels;
-constinit HandleTable<Kernel, 17> kernels_by_name;  // kernels by a hash of the image and the name
+constinit HandleTable<Kernel, 17> kernels_by_name;  // kernels by a hash of the image and the kernel's name
 
 template <class Table, class Value>
 void set_or_lose(Table& table, Handle handle, Value* value) {
     if (!table.set(handle, value)) loses_handles.store(true, std::memory_order_relaxed);
 }
 
-// ---- images -------------------------------------------------------------------------------------------------------
+// ---- Images
 
 constexpr std::string_view code_not_read = "is in code that was not read, and of no library of NVIDIA's";
 constexpr std::string_view without_memory = "is not known: there was no memory to note it";
@@ -116,12 +119,12 @@ void add_code(void* context, std::string_view name, TensorFormats formats) {
         image.codes = code;
 }
 
-/// Reads the kernels of an image. Precondition: the lock is held.
+/// Reads the kernels of an image. The lock must be held.
 void scan(GpuImage& image, std::span<const std::byte> bytes) {
     image.is_scanned = true;
     if (bytes.empty()) image.doubt = "is in an image that could not be read";
-    // A library is loaded for all devices, perhaps before the thread has one. So a kernel gets its formats on all of
-    // them.
+    // A library is loaded for all devices, perhaps before the thread has a device. So a kernel gets the formats that
+    // its code has for any of the devices.
     const auto devices = cublas::compute_capabilities();
     for (std::size_t i = 0; i == 0 || devices[i] != 0; ++i) {
         const auto facts = record::scan_image(bytes, devices[i], {add_code, &image});
@@ -132,14 +135,14 @@ void scan(GpuImage& image, std::span<const std::byte> bytes) {
     }
 }
 
-/// The loaded object that has an address, as far as images need it.
+/// The loaded object that contains an image, and facts about it.
 struct ImageLocation {
     const LoadedObject* object = nullptr;
     bool is_of_nvidia = false;
     bool is_constant = false;
 };
 
-/// Precondition: an elf::ReadGuard is held.
+/// Finds the loaded object that contains `address`. An elf::ReadGuard must be held.
 ImageLocation locate_image(const void* address) {
     const auto wanted = reinterpret_cast<std::uintptr_t>(address);
     const link_map* const map = elf::object_at(wanted);
@@ -153,11 +156,12 @@ ImageLocation locate_image(const void* address) {
     return place;
 }
 
-/// Returns what the code of a kernel has; absent if it was not read. Precondition: the lock is held.
+/// Returns the formats in the code of a kernel; nullopt if the code was not read. The lock must be held.
 std::optional<TensorFormats> formats_of(GpuImage& image, const Kernel& kernel) {
     if (image.is_of_nvidia) return std::nullopt;
     if (!image.is_scanned && image.address != nullptr) {
-        // A copy, since dlclose does not wait for long: the object may be gone before the scan ends.
+        // The image is copied first, because dlclose waits only briefly, so the object may be gone before the scan
+        // ends.
         std::optional<ImageCopy> copy;
         {
             const elf::ReadGuard reading;
@@ -213,7 +217,7 @@ void note_kernel(Handle handle, Handle module, const char* name) {
     if (!held) return loses_handles.store(true, std::memory_order_relaxed);
     GpuImage* const image = images.find(module);
     const std::string_view text = system::view(name);
-    // In another context, the driver has other handles for the same kernel.
+    // In another context, the driver has another handle for the same kernel.
     const auto key = reinterpret_cast<Handle>(system::Hash().add(image).add(text).value());
     Kernel* kernel = kernels_by_name.find(key);
     if (kernel == nullptr || kernel->image != image || !system::equal(kernel->name, text)) {
@@ -247,9 +251,9 @@ const KernelJudgement& judgement_of(Kernel& kernel) {
     record::KernelEvidence evidence{kernel.name, std::nullopt};
     if (kernel.image != nullptr) evidence.formats = formats_of(*kernel.image, kernel);
     *made = record::judge_kernel(evidence);
-    // The table of names is about kernels of known libraries. Where neither the library nor the code tells that a
-    // kernel is one of these, a name is no proof that it multiplies in float32. A name that tells a lower format is
-    // believed all the same.
+    // The table of names is about kernels of known libraries. If neither the library nor the code shows that a kernel
+    // is one of them, its name does not prove that it multiplies in float32. But a name that tells a lower format is
+    // believed.
     const GpuImage* const image = kernel.image;
     const bool is_known = image != nullptr && (image->is_of_nvidia || (evidence.formats && image->doubt.empty()));
     if (!is_known && !is_below_fp32(made->applied))

@@ -17,7 +17,7 @@ constexpr std::size_t chunk_size = 1 << 18;
 constexpr std::size_t alignment = 64;
 
 // A chunk begins with the number of its used bytes. When it is full, a new chunk is mapped. The first chunk is part
-// of the library, so that the shim also works in a program at the limit of its address space (RLIMIT_AS).
+// of the library, so that the shim also works in a program that has used up its address space (RLIMIT_AS).
 struct alignas(alignment) ArenaChunk {
     std::atomic<std::size_t> used;
 };
@@ -31,10 +31,11 @@ constinit std::atomic<ArenaChunk*> current{&first};
 
 std::size_t size_of(const ArenaChunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }
 
-// The reserve, part of the library like the first chunk. Only memory that a product cannot run without comes from it.
+// The reserve is part of the library, like the first chunk. It serves only allocations without which no product can
+// run.
 constinit SizedChunk<(1 << 18)> reserve{};
 
-/// Returns memory from the chunk, or nullptr if the chunk is full.
+/// Returns memory from `chunk`, which has `capacity` bytes; nullptr if the chunk is full.
 void* allocate_from_chunk(ArenaChunk* chunk, std::size_t size, std::size_t capacity) {
     const std::size_t offset = alignment + chunk->used.fetch_add(size, std::memory_order_relaxed);
     return offset + size <= capacity ? reinterpret_cast<char*>(chunk) + offset : nullptr;
@@ -51,7 +52,7 @@ void* map_pages(std::size_t size) {
 
 std::size_t rounded_up(std::size_t size) { return (size + alignment - 1) & ~(alignment - 1); }
 
-/// Returns memory from a chunk, or nullptr if the kernel has none left.
+/// Returns memory from a chunk, or nullptr if the kernel has no memory left.
 void* allocate_bytes(std::size_t size) {
     if (size > chunk_size / 4) return map_pages(size);
     for (;;) {

@@ -1,5 +1,5 @@
-// Memory for data that is kept for good: call sites, records of objects, names. It comes from the kernel and is never
-// freed. So a call enters no malloc replacement, and readers need no lock.
+// Allocates memory for data that is kept forever, such as call sites, descriptions of loaded objects, and names. The
+// memory comes from the kernel and is never freed. So a call enters no malloc replacement, and readers need no lock.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,14 @@
 
 namespace fp32shim {
 
-/// Returns zeroed memory, aligned to 64 bytes. Returns nullptr, and prints one line on stderr, if the kernel has none
-/// left. For data whose amount depends on the program's calls and that a product can do without. Thread-safe,
-/// lock-free.
+/// Returns zeroed memory, aligned to 64 bytes. If the kernel has no memory left, returns nullptr and, the first time,
+/// prints one line on stderr. For data whose amount depends on the program's calls, and without which products can
+/// still run. Thread-safe and lock-free.
 void* arena_try_allocate(std::size_t size);
 
-/// Returns zeroed memory, aligned to 64 bytes; never nullptr. If the kernel has none left, takes it from a reserve.
-/// If the reserve is used up too, ends the process with one line on stderr. For data that no product can run without,
-/// of which there are a few pieces per loaded object.
+/// Returns zeroed memory, aligned to 64 bytes; never nullptr. If the kernel has no memory left, takes it from a
+/// reserve. If the reserve is used up too, prints one line on stderr and ends the process. For data without which no
+/// product can run, and of which each loaded object has only a few pieces.
 void* arena_allocate(std::size_t size);
 
 template <class T, class... Arguments>
@@ -32,8 +32,8 @@ T* arena_try_new(Arguments&&... arguments) {
     return memory == nullptr ? nullptr : new (memory) T{std::forward<Arguments>(arguments)...};
 }
 
-/// Links `fresh` by its member `next` to the front of a list, which readers may walk at any time. Thread-safe,
-/// lock-free.
+/// Puts `fresh` at the front of a list that is linked by the member `next`. Readers may walk the list at any time.
+/// Thread-safe and lock-free.
 template <class Head, class Node>
 void push_front(std::atomic<Head>& head, Node* fresh) {
     fresh->next = head.load(std::memory_order_relaxed);
@@ -41,7 +41,7 @@ void push_front(std::atomic<Head>& head, Node* fresh) {
     }
 }
 
-/// Returns a copy of the text that is followed by a NUL and never freed.
+/// Returns a copy of `text` that is followed by a NUL and never freed.
 std::string_view arena_copy(std::string_view text);
 
 /// Returns a copy like arena_copy(); its data() is nullptr if there is no memory.

@@ -1,5 +1,5 @@
 // void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top)
-// Calls function(argument) on the stack whose upper end is stack_top.
+// calls function(argument) on the stack whose upper end is stack_top.
 
     .text
 #if defined(__x86_64__)

@@ -11,13 +11,14 @@
 
 #include "system/stderr_line.hpp"
 
-extern "C" void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top);  // call_on_stack.S
+extern "C" void fp32shim_call_on_stack(void (*function)(void*), void* argument,
+                                       void* stack_top);  // defined in call_on_stack.S
 
 namespace fp32shim {
 namespace {
 
-// The reserve for allocations after malloc has failed: enough for the environment and a short policy. Its pages cost
-// address space but no memory until they are used.
+// The reserve for allocations after malloc has failed. It is enough for the environment and a short policy. Its pages
+// take address space, but use no memory until they are touched.
 constexpr std::size_t malloc_alignment = alignof(std::max_align_t);
 alignas(malloc_alignment) constinit char malloc_reserve[256 << 10]{};
 constinit std::atomic<std::size_t> reserve_used{0};
@@ -42,7 +43,8 @@ void* allocate(std::size_t size) {
     return memory != nullptr ? memory : allocate_from_reserve(size);
 }
 
-// The jump target for a thread that runs out of memory. An exception cannot be used: throwing allocates.
+// The point to which a thread jumps that runs out of memory. An exception cannot be used, because throwing one
+// allocates.
 __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* out_of_memory_target = nullptr;
 
 [[noreturn]] void jump_out() {
@@ -51,10 +53,11 @@ __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* out_o
     _exit(127);
 }
 
-// Reading a policy needs 12 KB of stack, but hundreds of KB if its tables are nested deeply on purpose.
+// Reading a policy takes 12 KB of stack, but hundreds of KB if someone nests the policy's tables deeply on purpose.
 constexpr std::size_t stack_size = 2 << 20;
 
-// The stack for the case that the kernel has no memory for one. It is large enough for all but the worst policies.
+// The stack that is used if the kernel has no memory for one. It is large enough for all policies except deeply
+// nested ones.
 alignas(64) constinit char spare_stack[128 << 10]{};
 
 }  // namespace

@@ -5,11 +5,11 @@
 
 namespace fp32shim {
 
-/// Tells if addresses can be read. Remembers the last readable page, in which most of the next reads are, so that
-/// not each of them has to be asked about.
+/// Tells whether addresses can be read. Remembers the last readable page, which most of the next reads touch too, so
+/// that `is_readable` need not be called for each of them.
 class ReadablePages {
   public:
-    /// `is_readable` tells if an address can be read. If it is nullptr, all can.
+    /// `is_readable` tells whether an address can be read. If it is nullptr, all addresses can be.
     explicit ReadablePages(bool (*is_readable)(std::uintptr_t address)) : is_readable_(is_readable) {}
 
     bool can_read(std::uintptr_t address) {

@@ -33,12 +33,12 @@ constinit OneDnnCopy copies[max_copies]{};
 constinit std::atomic<std::size_t> copy_count{0};
 constinit system::ForkSafeLock copies_lock;
 
-// ---- the value of the variable ------------------------------------------------------------------------------------
+// ---- The value of ONEDNN_VERBOSE
 
-/// Lines that a value of ONEDNN_VERBOSE asks for.
+/// The lines for which a value of ONEDNN_VERBOSE asks.
 struct VerboseLines {
-    bool executions = false;  ///< lines about executions, of all primitives
-    bool others = false;      ///< any lines but those about errors
+    bool executions = false;  ///< lines about executions of all primitives
+    bool others = false;      ///< any lines that are not about errors
     bool errors = true;
 };
 
@@ -63,7 +63,7 @@ VerboseLines wish_of(std::string_view value) {
     return wish;
 }
 
-// ---- the object ---------------------------------------------------------------------------------------------------
+// ---- The object that contains oneDNN
 
 bool contains_one_of(const link_map* map, std::initializer_list<std::string_view> texts) {
     return elf::any_constant_segment(map, [&](std::string_view bytes) {
@@ -73,12 +73,12 @@ bool contains_one_of(const link_map* map, std::initializer_list<std::string_view
     });
 }
 
-/// Returns true if the object has the beginning of a line of oneDNN. Other objects may ask for the variable too:
-/// an interpreter for its program, or a library through which oneDNN asks.
+/// Returns true if the object contains the beginning of a line that oneDNN prints. Objects without oneDNN may ask for
+/// ONEDNN_VERBOSE too: an interpreter for its program, or a library through which oneDNN asks.
 bool contains_onednn(const link_map* map) { return contains_one_of(map, {"dnn_verbose", "dnnl_verbose"}); }
 
-/// Returns true if the code at `caller` is of MKL-DNN before 1.1, which knows no other variable than MKLDNN_VERBOSE.
-/// torch, which has a later one, copies that variable into the environment, where children would find it.
+/// Returns true if the code at `caller` is MKL-DNN before 1.1, which knows only the variable MKLDNN_VERBOSE. torch,
+/// which contains a later version, copies this variable into the environment, where children would find it.
 bool is_mkldnn_at(std::uintptr_t caller) {
     const system::ErrnoAndFloatGuard kept;
     const elf::ReadGuard reading;
@@ -86,14 +86,16 @@ bool is_mkldnn_at(std::uintptr_t caller) {
     return map != nullptr && !contains_one_of(map, {"onednn_verbose", "dnnl_verbose"}) && contains_onednn(map);
 }
 
-/// Returns false if OpenCL certainly finds no device: its loader looks for drivers there, or where a variable says.
+/// Returns false if OpenCL certainly finds no device. Its loader looks for drivers in /etc/OpenCL/vendors, or where
+/// one of these variables says.
 bool may_have_opencl_device() {
     for (const char* name : {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH"})
         if (std::getenv(name) != nullptr) return true;
     return system::raw::syscall6(SYS_faccessat, AT_FDCWD, "/etc/OpenCL/vendors", F_OK) != -ENOENT;
 }
 
-/// Returns true if products of this oneDNN may run on a GPU. With its verbose mode on, it waits for each of them.
+/// Returns true if products of this oneDNN may run on a GPU. With its verbose mode on, oneDNN waits for each of these
+/// products.
 bool may_use_gpu(const LoadedObject& object) {
     bool is_found = false;
     visit_needed_libraries(object, [&](const LoadedObject& needed) {
@@ -115,13 +117,14 @@ void set_addresses(OneDnnCopy& copy, const link_map* map) {
     copy.end.store(end, std::memory_order_relaxed);
 }
 
-/// Puts our functions in the place of those by which the object prints. Returns false if it does not print by them,
-/// if they are not the C library's (another preloaded library may have printf), or if a place cannot be changed.
+/// Replaces the functions by which the object prints by the shim's functions. Returns false if the object does not
+/// print by them, if they are not the C library's (another preloaded library may have printf), or if a reference
+/// cannot be changed.
 bool replace_printing(const LoadedObject& loaded) {
     const link_map* const map = loaded.map;
     const elf::ObjectTables object = elf::read_object_tables(map);
     const LoadedObject* const library =
-        find_by_rtld_default(&loaded, "vprintf", {}).provider;  // the shim's replacements call it
+        find_by_rtld_default(&loaded, "vprintf", {}).provider;  // the shim's replacements call vprintf
     for (const PrintReplacement& replacement : replacements)
         if (find_by_rtld_default(&loaded, replacement.name, {}).provider != library) return false;
     bool prints = false, is_changed = true;
@@ -145,8 +148,8 @@ OneDnnCopy* find_copy(const LoadedObject* object) {
     return nullptr;
 }
 
-/// Returns the copy in an object, whose lines come to printing.cpp from now on. Returns nullptr if the settings do
-/// not ask for executions, or if they cannot be had. Precondition: an elf::ReadGuard is held.
+/// Returns the copy of oneDNN in an object, and makes its lines go to printing.cpp from now on. Returns nullptr if
+/// the settings do not ask for executions, or if the lines cannot be obtained. An elf::ReadGuard must be held.
 OneDnnCopy* prepare_copy(const link_map* map) {
     LoadedObject* const object = loaded_object(map);
     const system::HeldLock held(copies_lock);
@@ -163,7 +166,8 @@ OneDnnCopy* prepare_copy(const link_map* map) {
     if (is_asked && !contains_onednn(map)) return nullptr;
     const std::size_t count = copy_count.load(std::memory_order_relaxed);
     if (copy == nullptr && count < max_copies) copy = &copies[count];
-    // The program may set the mode of a oneDNN inside it by a call that nobody sees, and would miss its lines then.
+    // The program may switch on the verbose mode of a oneDNN inside itself by a call that the shim does not see. Then
+    // the program would miss its lines, so the lines of the program's own object are left alone.
     const bool can_tell = copy != nullptr && is_asked && map != elf::first_object() && !may_use_gpu(*object) &&
                           replace_printing(*object);
     note_findings(*object, can_tell ? object_tells : object_is_silent);
@@ -182,7 +186,7 @@ OneDnnCopy* prepare_copy(const link_map* map) {
     return copy;
 }
 
-/// Returns true if the object calls another one's dnnl_set_verbose, which comes here again.
+/// Returns true if the object calls dnnl_set_verbose of another object, which then calls the shim again.
 bool calls_set_verbose(const link_map* map) {
     const elf::ObjectTables object = elf::read_object_tables(map);
     bool calls = false;
@@ -193,23 +197,25 @@ bool calls_set_verbose(const link_map* map) {
     return calls;
 }
 
-/// Returns true if the settings ask for executions. Reads them if they may.
+/// Returns true if the settings ask for executions of oneDNN. Reads the settings if their variable may ask for
+/// executions.
 bool asks_for_executions() {
     const Settings* const in_force = settings_if_wanted("FP32_MATMUL_ONEDNN");
     return in_force != nullptr && in_force->asks_onednn;
 }
 
-/// Returns the copy in the object with this address, as prepare() does. `sets`: the address is that of a function
-/// that sets the mode, perhaps of another object.
+/// Returns the copy of oneDNN in the object that contains `address`, as prepare_copy() does. `sets` is true if
+/// `address` is that of a function that sets the mode, perhaps the mode of another object.
 OneDnnCopy* prepare_at(std::uintptr_t address, bool sets) {
     const system::ErrnoAndFloatGuard kept;
-    asks_for_executions();  // reads the settings, before the loader's list is held
+    asks_for_executions();  // reads the settings before the list of loaded objects is locked
     const elf::ReadGuard reading;
     const link_map* const map = elf::object_at(address);
     return map == nullptr || (sets && calls_set_verbose(map)) ? nullptr : prepare_copy(map);
 }
 
-/// The functions dnnl_set_verbose that the program has looked up in libraries, and those that stand for them.
+/// The functions dnnl_set_verbose that the program has looked up in libraries. The functions in `setters` stand for
+/// them.
 constinit std::atomic<SetVerbose*> looked_up[max_copies]{};
 template <std::size_t... indices>
 constexpr std::array<SetVerbose*, sizeof...(indices)> setters_of(std::index_sequence<indices...> /*unused*/) {
@@ -245,7 +251,8 @@ bool is_verbose_variable(std::string_view name) {
 
 const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
                            std::uintptr_t caller) {
-    // torch asks for this one too. Its file is not searched for the lines of a oneDNN where nobody wants them.
+    // torch also asks for MKLDNN_VERBOSE. The file of torch is searched for lines of oneDNN only if the settings ask
+    // for executions.
     if (system::equal(name, "MKLDNN_VERBOSE") && (!asks_for_executions() || !is_mkldnn_at(caller))) return own;
     if (has_log_file) {
         const system::ErrnoAndFloatGuard kept;
@@ -258,7 +265,7 @@ const char* answer_verbose(std::string_view name, const char* own, const char* o
     if (copy == nullptr) return own;
     const char* const value = own != nullptr && *own != '\0' ? own : other;
     const VerboseLines wish = value == nullptr ? VerboseLines{} : wish_of(system::view(value));
-    // Several threads may ask, and get the same answer.
+    // Several threads may ask for the variable at the same time; they get the same answer.
     if (!copy->is_set.load(std::memory_order_relaxed)) {
         copy->shows_errors.store(wish.errors, std::memory_order_relaxed);
         copy->shows.store(wish.others, std::memory_order_relaxed);

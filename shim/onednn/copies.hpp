@@ -1,9 +1,9 @@
-// The copies of oneDNN in this process. oneDNN exports nothing where it is linked into another library (torch,
-// jaxlib), but if its verbose mode is on, it prints a line for each primitive that it executes.
+// Manages the copies of oneDNN in this process. A oneDNN that is linked into another library (torch, jaxlib) exports
+// nothing. But if its verbose mode is on, it prints a line for each primitive that it executes.
 //
-// A copy asks for ONEDNN_VERBOSE at its first use. It is then told that the mode is on, and the object that it lies
-// in gets other functions in place of printf and its kin (printing.cpp), which keep the lines from the program. No
-// other object is changed, and neither is the environment.
+// A copy asks for ONEDNN_VERBOSE at its first use. The shim then answers that the mode is on. In the object that
+// contains the copy, the shim replaces printf and similar functions (printing.cpp) by functions that hide the lines
+// from the program. No other object is changed, and neither is the environment.
 #pragma once
 
 #include <link.h>
@@ -21,16 +21,16 @@ namespace fp32shim::onednn {
 /// oneDNN's dnnl_set_verbose, or a function that calls it.
 using SetVerbose = int(int level);
 
-/// An object with a oneDNN that has asked for its verbose mode. Never freed.
+/// An object that contains a oneDNN that has asked for its verbose mode. Never freed.
 struct OneDnnCopy {
-    Site site;            ///< stands for the object, as caller and provider of its products
-    std::uint32_t loads;  ///< LoadedObject::loads when the copy asked
-    /// Addresses of the object: its tables may be unmapped by now, if it was unloaded.
+    Site site;            ///< stands for the object, which is the caller and the provider of its products
+    std::uint32_t loads;  ///< value of LoadedObject::loads when the copy asked
+    /// Range of the object's addresses. They are stored because the object's tables are unmapped when it is unloaded.
     std::atomic<std::uintptr_t> begin, end;
     std::atomic<bool> is_set;        ///< the program has set the mode by a call
     std::atomic<bool> shows;         ///< the program itself wants to see the lines
     std::atomic<bool> shows_errors;  ///< the program would see lines about errors without the shim
-    /// Head of the log. Without the shim, it comes before the first line that is shown.
+    /// The head of the log. oneDNN prints it before the first line, so it is kept until a line is shown.
     std::atomic<std::size_t> head_size;
     char head[2048];
 
@@ -40,29 +40,29 @@ struct OneDnnCopy {
 /// Returns the copy in the object that contains this address, or nullptr.
 OneDnnCopy* copy_at(std::uintptr_t address);
 
-/// Notes what is known of oneDNN or XLA in an object (bits record::format::object_tells …), also in the recording.
-/// Never removes a finding. Precondition: an elf::ReadGuard is held.
+/// Notes what is known about oneDNN or XLA in an object, also in the recording. `findings` has bits such as
+/// record::format::object_tells. Findings are never removed. An elf::ReadGuard must be held.
 void note_findings(LoadedObject& object, std::uint8_t findings);
 
-/// Returns true for the names of the variable by which oneDNN's verbose mode is set.
+/// Returns true if `name` is a variable that sets oneDNN's verbose mode.
 bool is_verbose_variable(std::string_view name);
 
-/// Returns the answer to the code at `caller`, which asks for such a variable. `own` is the variable's value in the
-/// environment, and `other` that of DNNL_VERBOSE, which oneDNN reads if the first is not set (before 2.5, also if
-/// MKLDNN_VERBOSE is); nullptr: not set. `has_log_file`: ONEDNN_VERBOSE_LOGFILE is set, to which some builds
-/// write instead of printing.
+/// Returns the answer to the code at `caller`, which asks for the variable `name` of the verbose mode. `own` is the
+/// value of this variable in the environment. `other` is the value of DNNL_VERBOSE, which oneDNN reads if the first
+/// variable is not set (before version 2.5, also if MKLDNN_VERBOSE is). Both are nullptr if the variable is not set.
+/// `has_log_file` is true if ONEDNN_VERBOSE_LOGFILE is set; some builds write to this file instead of printing.
 const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
                            std::uintptr_t caller);
 
-/// Sets the verbose mode that the program requests by `set`: 0 nothing, 1 executions, 2 also creations. Executions
-/// come to the shim in every mode. Returns the result of `set`.
+/// Sets the verbose mode that the program requests by calling `set`: 0 for no lines, 1 for executions, 2 for
+/// creations too. The shim learns of executions in every mode. Returns the result of `set`.
 int set_verbose(SetVerbose* set, int level);
 
-/// Returns the function that a program gets if it looks up dnnl_set_verbose in a library and `found` is there: one
-/// that calls set_verbose() for `found`, or `found` itself.
+/// Returns the function that a program gets if it looks up dnnl_set_verbose in a library where the function is at
+/// `found`. It is a function that calls set_verbose() for `found`, or `found` itself.
 SetVerbose* wrap_setter(SetVerbose* found);
 
-/// Functions of the C library that oneDNN calls to print, and those that take their place in an object with oneDNN.
+/// A function of the C library that oneDNN calls to print, and the function that replaces it in objects with oneDNN.
 struct PrintReplacement {
     std::string_view name;
     void* function;

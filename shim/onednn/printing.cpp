@@ -1,10 +1,10 @@
-// The functions by which oneDNN prints. In an object with oneDNN, they take the place of those of the C library. A
-// line of oneDNN that the program would not have seen without the shim is kept from it; everything else is printed.
+// Defines the functions that replace the C library's in an object that contains oneDNN. They hide a line of oneDNN
+// that the program would not have seen without the shim; everything else is printed.
 //
-// All versions from 1.0 to 3.13 print each line by one call of printf, and the head of the log by several, which may
-// have been compiled into calls of __printf_chk or puts. Some then call fflush, which would write what the program
-// has put into its buffer, in a place where it did not write before. So a fflush right after such a call is left out
-// too.
+// All versions of oneDNN from 1.0 to 3.13 print each line by one call of printf, and the head of the log by several
+// calls. A compiler may turn such a call into __printf_chk or puts. Some versions then call fflush, which would write
+// what the program has put into its buffer, at a time when it was not written before. So an fflush right after a
+// hidden text is left out too.
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
@@ -23,11 +23,12 @@ namespace {
 
 constinit NextFunction<int(int flag, const char* format, std::va_list arguments)> real_vprintf_chk{"__vprintf_chk"};
 
-/// Largest distance of two calls of one piece of code: a text and its fflush.
+/// Largest distance between the return addresses of two calls in one function, which prints a text and then calls
+/// fflush.
 constexpr std::uintptr_t distance_in_one_function = 256;
 
-/// Returns the return address of the last call by which oneDNN printed on this thread, if the shim kept that text
-/// from the program and oneDNN has not flushed its output since; otherwise 0.
+/// Returns the return address of the last call by which oneDNN printed on this thread, if the shim hid the text from
+/// the program and oneDNN has not flushed its output since. Otherwise returns 0.
 std::uintptr_t hidden_text_return_address() {
     const ThreadContext* const context = existing_thread_context();
     return context == nullptr ? 0 : context->hidden_text_return_address;
@@ -38,7 +39,7 @@ bool begins_line(std::string_view text) {
                                [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-/// Stores a part of the head of the log, to be printed if a line is shown later. `end` follows the text.
+/// Stores a part of the head of the log, to print it if a line is shown later. `end` follows `text`.
 void keep_log_head(OneDnnCopy& copy, std::string_view text, std::string_view end) {
     const std::size_t size = copy.head_size.load(std::memory_order_relaxed);
     if (text.size() + end.size() > sizeof copy.head - size) return;
@@ -52,8 +53,8 @@ void show_head(OneDnnCopy& copy) {
     if (size != 0) std::fwrite(copy.head, 1, size, stdout);
 }
 
-/// Records the execution that a text of oneDNN tells. `end` is printed after the text. Returns true if the program is
-/// not to see the text.
+/// Records the execution that a text of oneDNN describes. `end` would be printed after the text. Returns true if the
+/// program must not see the text.
 bool hide_text(std::string_view text, std::uintptr_t return_address, std::string_view end = {}) {
     OneDnnCopy* const copy = copy_at(return_address);
     if (copy == nullptr) return false;
@@ -69,8 +70,8 @@ bool hide_text(std::string_view text, std::uintptr_t return_address, std::string
     return !is_shown;
 }
 
-/// Formats a text of oneDNN and treats it as the other hide_text() does. Returns true if the program is not to see
-/// it.
+/// Formats a text of oneDNN and passes it to the other hide_text(). Returns true if the program must not see the
+/// text.
 bool hide_text(const char* format, std::va_list arguments, std::uintptr_t return_address) {
     if (format == nullptr) return false;
     const system::ErrnoAndFloatGuard kept;
@@ -82,11 +83,11 @@ bool hide_text(const char* format, std::va_list arguments, std::uintptr_t return
         va_end(copied);
         return text != nullptr && begins_line(system::view(text)) && hide_text(system::view(text), return_address);
     }
-    // This is the second part of a line with the names of the columns. Its call may be a tail call, which returns to
-    // other code than the call of the first part.
+    // This text is the second part of a line with the names of the columns. Its call may be a tail call, which
+    // returns to other code than the call for the first part.
     const bool continues = hidden_text_return_address() != 0 && pattern.starts_with("%soperation,");
     if (!continues && !begins_line(pattern)) return false;
-    char text[2048];  // a thread may have 16 KB of stack, of which finding the location takes 5
+    char text[2048];  // a thread may have only 16 KB of stack, of which finding the location of a call takes 5 KB
     std::va_list copied;
     va_copy(copied, arguments);
     const int size = std::vsnprintf(text, sizeof text, format, copied);

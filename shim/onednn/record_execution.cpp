@@ -8,8 +8,8 @@
 namespace fp32shim::onednn {
 namespace {
 
-/// Returns a duration in ticks of the recording; 0: unknown. Uses no floating-point arithmetic, which may trap in the
-/// program.
+/// Returns a duration in ticks of the recording; 0 if it is unknown. Uses no floating-point arithmetic, because it
+/// may trap in the program.
 std::uint64_t ticks_of(std::int64_t nanoseconds, std::uint64_t ticks_per_second) {
     __extension__ using Wide = unsigned __int128;
     if (nanoseconds <= 0) return 0;
@@ -21,7 +21,7 @@ bool is_integer(const record::OneDnnExecution& execution) {
     return is(execution.source_type) || is(execution.weights_type);
 }
 
-/// Fills in the event of an execution. The shim requests nothing of oneDNN, so the requested precision stays
+/// Fills in the event of an execution. The shim requests no precision of oneDNN, so the requested precision stays
 /// `native`.
 void describe(const Site& site, const record::OneDnnExecution& execution, std::string_view function,
               record::DecisionEvent& event) {

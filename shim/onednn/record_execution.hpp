@@ -1,4 +1,4 @@
-// Records the products that a oneDNN in the process has executed.
+// Records the products that a oneDNN in this process has executed.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,8 @@
 
 namespace fp32shim::onednn {
 
-/// Counts an execution that has just ended on this thread, in the recording in force. Does nothing without one.
-/// `site` stands for the library. `where`: the program's line; empty: not known.
+/// Counts an execution that has just ended on this thread, in the recording in force. Does nothing if there is no
+/// recording. `site` stands for the library. `where` is the program's line; empty if it is unknown.
 void record_execution(const Site& site, const record::OneDnnExecution& execution, std::string_view where = {});
 
 }  // namespace fp32shim::onednn

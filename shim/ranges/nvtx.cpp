@@ -1,7 +1,7 @@
-// Turns NVTX ranges into scopes of the thread that opens them. A program's copy of NVTX initialises the library that
-// NVTX_INJECTION64_PATH names, once per copy. The shim registers callbacks for ranges on threads, domains and
-// strings, and for nothing else. Opening and closing a range takes no lock and allocates nothing. Domains and strings
-// that programs register beforehand stay in tables of bounded size.
+// Turns NVTX ranges into scopes of the thread that opens them. Each copy of NVTX in a program initialises the library
+// that NVTX_INJECTION64_PATH names. The shim registers callbacks only for ranges of threads, for domains and for
+// strings. Opening and closing a range takes no lock and allocates nothing, except for the state of a new thread.
+// Domains and strings that programs register beforehand stay in tables of bounded size.
 #include "shim/ranges/nvtx.hpp"
 
 #include <dlfcn.h>
@@ -26,23 +26,23 @@
 namespace fp32shim::nvtx {
 namespace {
 
-/// Returns true if the program's references bind to the shim, because it was preloaded or linked. A child without its
-/// parent's LD_PRELOAD may still have a variable that makes NVTX open the library. The shim then sees no products.
+/// Returns true if the program's references bind to the shim, because the shim was preloaded or linked. A child may
+/// lack its parent's LD_PRELOAD but have the variable that makes NVTX open the shim. The shim then sees no products.
 bool is_in_global_scope() {
     const elf::ReadGuard reading;
     const elf::SearchScope global = elf::global_scope();
     return global.count() == 0 || global.contains(elf::own_object());
 }
 
-/// A domain of ranges. It has a stack of ranges on each thread. Never freed.
+/// A domain of ranges, which has a stack of ranges on each thread. Never freed.
 struct RangeDomain {
     ScopeOwner owner;
-    std::string_view name;  ///< empty: labels of ranges get no prefix
+    std::string_view name;  ///< if it is empty, labels of ranges get no prefix
 };
 constexpr RangeDomain unnamed_domain{default_domain, {}}, shared_domain{domains_beyond_limit, {}};
 
-// Named domains, by their owner's number. Filled without gaps, beginning at first_named_domain. Handles are addresses
-// of entries.
+// The named domains, indexed by the number of their owner. The array is filled without gaps, beginning at
+// first_named_domain. The handle of a domain is the address of its entry.
 using Entry = std::atomic<const RangeDomain*>;
 constinit std::array<Entry, scope_owner_limit> domains{};
 
@@ -52,8 +52,8 @@ const RangeDomain& shared_domain_after_warning() {
     return shared_domain;
 }
 
-/// Returns the domain with that name. After some 250 domains, prints one line and returns a shared domain, whose
-/// ranges are counted but label nothing. Thread-safe, lock-free.
+/// Returns the domain with this name. If there are already some 250 domains, prints one line and returns a shared
+/// domain, whose ranges are counted but label nothing. Thread-safe and lock-free.
 const RangeDomain& range_domain(std::string_view name) {
     const RangeDomain* fresh = nullptr;
     for (std::size_t i = first_named_domain; i < domains.size(); ++i) {
@@ -71,7 +71,7 @@ const RangeDomain& range_domain(std::string_view name) {
 /// Returns the handle that a program gets for a domain.
 const void* handle_of(const RangeDomain& domain) { return &domains[domain.owner]; }
 
-/// Returns the domain of a handle, or the default domain if the pointer is not a handle.
+/// Returns the domain that `handle` stands for, or the default domain if the pointer is not a handle.
 const RangeDomain& domain_of_handle(const void* handle) {
     const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(domains.data());
     if (offset >= sizeof domains || offset % sizeof(Entry) != 0) return unnamed_domain;
@@ -81,8 +81,8 @@ const RangeDomain& domain_of_handle(const void* handle) {
     return known == nullptr ? unnamed_domain : *known;
 }
 
-/// Returns `domain:label`, stored in `buffer`; outside named domains, returns the label itself. Returns an empty text
-/// if the result does not fit.
+/// Returns `domain:label`, stored in `buffer`, or only the label if the domain has no name. Returns an empty text if
+/// the result does not fit.
 std::string_view label_with_domain(const RangeDomain& domain, std::string_view label,
                                    std::array<char, scope_label_limit>& buffer) {
     if (domain.owner == domains_beyond_limit) return {};
@@ -95,8 +95,9 @@ std::string_view label_with_domain(const RangeDomain& domain, std::string_view l
     return {buffer.data(), size};
 }
 
-/// Opens a range on this thread with the label `label`, or `domain:label` in a named domain. Returns its level in
-/// its domain, from 0. Returns no_tracking if there is no memory for the thread's context. Leaves errno alone.
+/// Opens a range on this thread with the label `label`, or `domain:label` in a named domain. Returns the level of the
+/// range in its domain, counted from 0. Returns no_tracking if there is no memory for the thread's context. Does not
+/// change errno.
 int open_range(const RangeDomain& domain, std::string_view label) {
     ThreadContext* context = existing_thread_context();
     if (context == nullptr) {
@@ -110,7 +111,7 @@ int open_range(const RangeDomain& domain, std::string_view label) {
     return context->scopes.push_range(domain.owner, label_with_domain(domain, label, buffer));
 }
 
-/// Closes the domain's innermost range on this thread. Returns its level, or -1 if none is open.
+/// Closes the domain's innermost range on this thread. Returns the level of the range, or -1 if none is open.
 int close_range(const RangeDomain& domain) {
     ThreadContext* const context = existing_thread_context();
     return context == nullptr ? -1 : context->scopes.pop_range(domain.owner);
@@ -123,17 +124,17 @@ bool ranges_wanted() {
     return !in_force.forward_everything && in_force.policy.wants(policy::LocationSource::nvtx);
 }
 
-/// The number of bytes of a label that are read. A longer label would be too long for any stack of scopes.
+/// The number of bytes of a label that are read. A label that is longer would not fit into any stack of scopes.
 constexpr std::size_t range_label_limit = scope_label_limit;
 using LabelBuffer = std::array<char, range_label_limit + 4>;
 
-/// Returns a view of a C string, at most range_label_limit bytes of it; empty for nullptr.
+/// Returns a view of a C string, or of its first range_label_limit bytes if it is longer; empty for nullptr.
 std::string_view label_view(const char* text) {
     return {text, text == nullptr ? 0 : strnlen(text, range_label_limit)};
 }
 
-/// Converts a wide C string to UTF-8 in `buffer`, at most range_label_limit bytes; empty for nullptr. Numbers that
-/// are not Unicode characters become U+FFFD.
+/// Converts a wide C string to UTF-8 in `buffer`, until some range_label_limit bytes are filled; empty for nullptr.
+/// Numbers that are not Unicode characters become U+FFFD.
 std::string_view label_view(const wchar_t* text, LabelBuffer& buffer) {
     std::size_t size = 0;
     if (text != nullptr)
@@ -145,7 +146,7 @@ std::string_view label_view(const wchar_t* text, LabelBuffer& buffer) {
     return {buffer.data(), size};
 }
 
-// Texts that programs have registered: a hash table with open addressing. Entries are never removed, and their
+// The texts that programs have registered, in a hash table with open addressing. Entries are never removed, and their
 // addresses serve as handles. Entry 0 stands for all texts for which there was no free entry or no memory.
 using TextEntry = std::atomic<const std::string_view*>;
 constexpr std::size_t table_size = 1 << 16;
@@ -171,8 +172,8 @@ const std::string_view* lasting_copy(std::string_view text) {
     return lasting.data() == nullptr ? nullptr : arena_try_new<std::string_view>(lasting);
 }
 
-/// Registers a text and returns its entry; equal texts have the same entry. After some 60,000 texts, prints one line
-/// and returns the entry of an empty text. Thread-safe, lock-free.
+/// Registers a text and returns its entry. Equal texts have the same entry. If there are already some 60,000 texts,
+/// prints one line and returns the entry of an empty text. Thread-safe and lock-free.
 const TextEntry& register_text(std::string_view text) {
     const std::uint64_t hash = system::Hash().add(text).value();
     const std::string_view* fresh = nullptr;
@@ -189,7 +190,7 @@ const TextEntry& register_text(std::string_view text) {
     return entry_without_text_after_warning();
 }
 
-/// Returns the text of the entry at this address; empty for any other pointer.
+/// Returns the text of the entry at the address `handle`; empty if `handle` is not the address of an entry.
 std::string_view registered_text(const void* handle) {
     const auto offset =
         reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(registered_texts.data());
@@ -241,7 +242,8 @@ FunctionPointer to_function_pointer(Function* function) {
     return reinterpret_cast<FunctionPointer>(function);
 }
 
-/// Makes a copy of NVTX call `callbacks`. If the copy does not have one of them, changes nothing and returns false.
+/// Makes a copy of NVTX call `callbacks`. If the copy lacks one of these callbacks, changes nothing and returns
+/// false.
 template <std::size_t count>
 bool install_callbacks(const ExportedCallbacks& exported, Module module, const NvtxCallback (&callbacks)[count]) {
     FunctionPointer** table = nullptr;
@@ -253,8 +255,8 @@ bool install_callbacks(const ExportedCallbacks& exported, Module module, const N
     return true;
 }
 
-/// Registers the shim's functions with a copy of NVTX. Returns 1. Returns 0 if no ranges are wanted; NVTX then does
-/// nothing.
+/// Registers the shim's functions with a copy of NVTX and returns 1. If no ranges are wanted, returns 0, and NVTX
+/// then does nothing.
 int initialize(GetExportTable get_export_table) {
     if (get_export_table == nullptr || !ranges_wanted()) return 0;
     const auto* const exported = static_cast<const ExportedCallbacks*>(get_export_table(callbacks_table));
@@ -280,14 +282,14 @@ using namespace fp32shim::nvtx;
 
 // NOLINTBEGIN(readability-identifier-naming): the names are NVTX's
 
-/// Called by NVTX in the library that NVTX_INJECTION64_PATH names.
+/// NVTX calls this function in the library that NVTX_INJECTION64_PATH names.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(GetExportTable get_export_table) {
     return initialize(get_export_table);
 }
 
-/// Called by copies of NVTX that search for a preloaded library because no variable names one. They call only the
-/// first one that they find. So the shim offers the copy to another tool first, if one is preloaded after the shim or
-/// linked into the program.
+/// Copies of NVTX call this function if no variable names a library, so that they search for a preloaded one. They
+/// call only the first library that they find. So the shim first offers the copy to another tool, which may be
+/// preloaded after the shim or linked into the program.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2Preinject(
     GetExportTable get_export_table) {
     using Initialize = int (*)(GetExportTable);

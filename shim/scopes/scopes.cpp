@@ -9,8 +9,8 @@
 namespace fp32shim {
 namespace {
 
-/// Returns the key inside a scope, given the key around it. Scopes with equal keys have equal labels, precisions and
-/// floors.
+/// Returns the key inside a scope, whose outer key is `outer`. Scopes with equal keys have equal labels, precisions
+/// and floors.
 std::uint64_t key_in_scope(std::uint64_t outer, const ScopeRequest& request) {
     if (request.label.empty() && !request.precision && request.floor == policy::Floor::none) return outer;
     const int precision = request.precision ? static_cast<int>(*request.precision) + 1 : 0;
@@ -22,7 +22,7 @@ std::uint64_t key_in_scope(std::uint64_t outer, const ScopeRequest& request) {
 
 }  // namespace
 
-/// Puts a scope on top of the stack. The label may lie in `labels_` already, at or after its final position.
+/// Puts a scope on top of the stack. The label may already lie in `labels_`, at or after its final position.
 bool ScopeStack::push_onto_stack(const ScopeRequest& request, ScopeOwner owner) {
     Scope inner = innermost();
     inner.owner = owner;
@@ -39,14 +39,14 @@ bool ScopeStack::push_onto_stack(const ScopeRequest& request, ScopeOwner owner) 
     inner.floor = std::max(inner.floor, request.floor);
     inner.key = key_in_scope(inner.key, request);
     scopes_[depth_ + 1] = inner;
-    std::atomic_signal_fence(std::memory_order_release);  // a signal handler must see whole scopes only
+    std::atomic_signal_fence(std::memory_order_release);  // a signal handler must only see scopes that are complete
     ++depth_;
     key_ = inner.key;
     return true;
 }
 
-/// Removes the owner's innermost scope from the stack. Scopes inside it are put back as if it had not been opened.
-/// Does nothing if the owner has none: a signal handler may open and close scopes while this thread does.
+/// Removes the owner's innermost scope from the stack. Scopes inside it stay open, as if it had never been opened.
+/// Does nothing if the owner has no scope, which can happen because a signal handler may close scopes meanwhile.
 void ScopeStack::remove_innermost(ScopeOwner owner) {
     const std::size_t last = depth_;
     std::size_t removed = last;

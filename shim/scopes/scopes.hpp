@@ -1,4 +1,4 @@
-// The open scopes of one thread, outermost first: scopes of the C API, and ranges of NVTX. Each scope belongs
+// Manages the open scopes of one thread, outermost first: scopes of the C API, and ranges of NVTX. Each scope belongs
 // to an owner. An owner closes its own innermost scope, even if scopes of other owners are further inside.
 #pragma once
 
@@ -12,14 +12,14 @@
 
 namespace fp32shim {
 
-constexpr int scope_depth_limit = 64;            ///< scopes of the C API
-constexpr int range_depth_limit = 64;            ///< open ranges on the stack, of all owners together
-constexpr std::size_t scope_label_limit = 1024;  ///< bytes of all labels of a thread, joined
+constexpr int scope_depth_limit = 64;  ///< largest number of open scopes of the C API
+constexpr int range_depth_limit = 64;  ///< largest number of open ranges on the stack, of all owners together
+constexpr std::size_t scope_label_limit = 1024;  ///< bytes of all labels of a thread after they are joined
 constexpr std::size_t scope_owner_limit = 256;   ///< number of owners: the C API and domains of ranges
-using ScopeOwner = std::uint8_t;                 ///< number of an owner
+using ScopeOwner = std::uint8_t;                 ///< number of an owner of scopes
 constexpr ScopeOwner c_api_owner = 0;            ///< owner of scopes that the program pushes by the C API
 constexpr ScopeOwner default_domain = 1;         ///< owner of NVTX ranges outside every named domain
-constexpr ScopeOwner domains_beyond_limit = 2;   ///< owner of ranges whose domains did not fit into the table
+constexpr ScopeOwner domains_beyond_limit = 2;   ///< owner of ranges in domains for which the table had no room
 constexpr ScopeOwner first_named_domain = 3;
 
 /// A request to open a scope.
@@ -29,44 +29,46 @@ struct ScopeRequest {
     policy::Floor floor = policy::Floor::none;
 };
 
-/// One open scope: the values that it was opened with, and the values in force inside it.
+/// One open scope, with the values that it was opened with and the values in force inside it.
 struct Scope {
-    std::uint64_t key =
-        0;  ///< hash of the label, precision and floor in force; 0: nothing differs from outside all scopes
-    std::int8_t precision = -1;  ///< innermost policy::Precision; -1: none
+    /// Hash of the label, precision and floor in force; 0 if nothing differs from outside all scopes.
+    std::uint64_t key = 0;
+    std::int8_t precision = -1;  ///< policy::Precision of the innermost scope that has one; -1 if none has one
     std::int8_t own_precision = -1;
     policy::Floor floor = policy::Floor::none;  ///< the strictest floor of all open scopes
     policy::Floor own_floor = policy::Floor::none;
-    std::uint16_t label_size = 0;      ///< size of the label in force: the first bytes of the thread's labels
-    std::uint16_t own_label_size = 0;  ///< size of this scope's own label, the end of those, without the separator
+    std::uint16_t label_size = 0;  ///< number of bytes of the label in force, with which the thread's labels begin
+    std::uint16_t own_label_size = 0;  ///< number of bytes of this scope's own label, which ends the label in force;
+                                       ///< does not count the separator
     ScopeOwner owner = c_api_owner;
 };
 
 /// The stack of scopes of one thread. Labels are joined by '/', but a label that begins with '.' gets no separator.
 class ScopeStack {
   public:
-    /// Opens a scope of the C API. Returns false, and changes nothing, if too many are open or the label is too long.
+    /// Opens a scope of the C API. If too many scopes are open or the label is too long, changes nothing and returns
+    /// false.
     bool push(const ScopeRequest& request);
-    /// Closes the innermost scope of the C API. Returns false if there is none.
+    /// Closes the innermost scope of the C API. Returns false if none is open.
     bool pop();
     /// Returns the number of open scopes of the C API.
     int c_api_depth() const { return owner_counts_[c_api_owner].open; }
 
-    /// Opens a range, and returns its level among the owner's open ranges, from 0. If too many ranges are open or the
-    /// label is too long, the range is only counted, so that its pop_range() still matches it.
+    /// Opens a range, and returns its level among the owner's open ranges, counted from 0. If too many ranges are
+    /// open or the label is too long, the range is only counted, so that its pop_range() still matches it.
     int push_range(ScopeOwner owner, std::string_view label);
-    /// Closes the owner's innermost range, and returns its level, or -1 if none is open.
+    /// Closes the owner's innermost range. Returns the level of the range, or -1 if none is open.
     int pop_range(ScopeOwner owner);
 
     const Scope& innermost() const { return scopes_[depth_]; }
     std::string_view label() const { return {labels_.data(), innermost().label_size}; }
-    std::uint64_t key() const { return key_; }  ///< innermost().key
+    std::uint64_t key() const { return key_; }  ///< the key of innermost(), kept separately
     bool is_empty() const { return depth_ == 0; }
 
   private:
     struct OwnerScopeCounts {
-        std::int32_t open;    ///< number of all open scopes of the owner, on the stack or not
-        std::int32_t hidden;  ///< those not on the stack, which are only counted: the owner's innermost ones
+        std::int32_t open;    ///< number of all open scopes of the owner, including hidden ones
+        std::int32_t hidden;  ///< number of the owner's innermost scopes that are not on the stack but only counted
     };
 
     bool push_onto_stack(const ScopeRequest& request, ScopeOwner owner);
@@ -74,7 +76,8 @@ class ScopeStack {
 
     std::uint64_t key_ = 0;
     std::size_t depth_ = 0;
-    std::array<Scope, 1 + scope_depth_limit + range_depth_limit> scopes_{};  ///< scopes_[0]: outside every scope
+    /// The open scopes. scopes_[0] has the values that are in force outside every scope.
+    std::array<Scope, 1 + scope_depth_limit + range_depth_limit> scopes_{};
     std::array<OwnerScopeCounts, scope_owner_limit> owner_counts_{};
     std::array<char, scope_label_limit> labels_{};
 };

@@ -3,7 +3,7 @@
 namespace fp32shim {
 namespace {
 
-/// Returns true if results of audits decide the format of some calls.
+/// Returns true if the results of audits decide the format of some calls.
 bool lets_audits_decide(const policy::Policy& policy) {
     return policy.has_tolerances() || policy.audit_action == policy::AuditAction::pin;
 }

@@ -1,5 +1,5 @@
-// Derives facts from a policy: the facts about a call that the shim has to find out, and the treatment of its result.
-// Pure.
+// Derives facts from a policy: which facts about a call the shim has to find out, and how it treats the call's
+// result. All functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,21 @@
 
 namespace fp32shim {
 
-/// Places that decisions are written to.
+/// The places to which decisions can be written.
 enum class LogKind : std::uint8_t { none, stderr_lines, json_lines, recording };
 
-/// Returns the kind of log that a path of a policy names.
+/// Returns the kind of log that the path of a log names.
 LogKind log_kind(std::string_view path);
 
-/// Returns true if the log of this policy notes each call. By default JSON lines do, and recordings do not.
+/// Returns true if the log of this policy notes each call. By default, JSON lines note each call, and recordings do
+/// not.
 bool logs_every_call(const policy::Policy& policy);
 
-/// Returns the fraction of calls to audit, from 0 to 1: the policy's or, if that is 0 but rules or settings need
-/// audits, policy::default_audit_sample.
+/// Returns the fraction of calls to audit, from 0 to 1. It is the policy's fraction or, if that is 0 but rules or
+/// settings need audits, policy::default_audit_sample.
 double effective_audit_sample(const policy::Policy& policy);
 
-/// Returns true if the shim computes products for CPUs itself under this policy, instead of their library.
+/// Returns true if the shim itself computes products for CPUs under this policy, instead of the BLAS library.
 bool shim_computes_products(const policy::Policy& policy);
 
 /// Facts about the process that are not in its policy.
@@ -32,21 +33,23 @@ struct SettingsContext {
     LogKind log = LogKind::none;    ///< the kind of log that was opened
 };
 
-/// Settings that follow from a policy. `looks_at_sizes` is also true if some rule depends on a call's location.
+/// Settings that follow from a policy. The inherited member `looks_at_sizes` is also true if some rule depends on a
+/// call's location.
 struct DerivedSettings : policy::RuleNeeds {
     bool log_every_call = false;
-    bool forward_everything = false;    ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
-    bool lacks_module_paths = false;    ///< some rule depends on the scope, and modules of PyTorch open none
+    /// Every call is forwarded unchanged, because of FP32_MATMUL_DISABLE=1 or elevated rights.
+    bool forward_everything = false;
+    bool lacks_module_paths = false;    ///< some rule depends on scopes, but modules of PyTorch open none
     bool reads_python_lines = false;    ///< the lines of Python that lead to a call are read
-    bool audits = false;                ///< some calls are audited, or decided by audits
-    bool limits_algorithms = false;     ///< some rule or [cuda] limits the algorithms of cublasLt
-    bool changes_accumulation = false;  ///< some half products may have to add in FP32
+    bool audits = false;                ///< some calls are audited, or the results of audits decide some calls
+    bool limits_algorithms = false;     ///< some rule or the policy's [cuda] table limits cublasLt's algorithms
+    bool changes_accumulation = false;  ///< some products of FP16 may have to add in FP32
     bool fingerprints = false;          ///< the recording keeps a fingerprint of each result
     bool finds_nonfinite = false;       ///< results are searched for the first NaN or infinity
     bool asks_onednn = false;           ///< copies of oneDNN are made to tell what they execute
     bool asks_kernels = false;          ///< the kernels that are launched on GPUs are recorded
-    std::uint32_t gpu_times = 0;        ///< one product in this many is timed on its GPU; 0: none
-    std::uint8_t native_frames = 0;     ///< number of native callers that are recorded; 0: the call site only
+    std::uint32_t gpu_times = 0;        ///< one product in this many is timed on its GPU; 0 if none is
+    std::uint8_t native_frames = 0;     ///< number of native callers that are recorded; 0 if only the call site is
 
     bool operator==(const DerivedSettings&) const = default;
 };

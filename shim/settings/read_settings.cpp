@@ -32,7 +32,7 @@ constinit std::atomic<record::FamilyFacts (*)()> process_family_function{nullptr
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
 
-/// Returns the first error and the number of further ones, in one line for the user.
+/// Returns the first error and the number of further errors, in one line for the user.
 std::string summary_of(const std::vector<policy::Diagnostic>& errors) {
     std::string text = errors.front().text();
     if (errors.size() > 1) text += " (and " + std::to_string(errors.size() - 1) + " more)";
@@ -75,11 +75,12 @@ std::string_view consequence_of(const policy::LoadedPolicy& loaded) {
     return {};
 }
 
-// Called when a forked child begins a log or recording of its own. The settings exist then, since a parent logged.
+// Called when a forked child begins a log or recording of its own. The settings are known then, because the parent
+// logged.
 const record::StartEvent& start_in_force() { return known_settings()->start; }
 record::SettingsInForce settings_to_record() { return {&start_in_force(), process_precision(), process_floor()}; }
 
-/// Opens the recording that the policy names. Returns nullptr after a line on stderr if that fails.
+/// Opens the recording that the policy names. If that fails, prints a line on stderr and returns nullptr.
 record::Recording* open_recording(const Settings& settings) {
     const policy::Policy& policy = settings.policy;
     const record::RecordingSettings limits{.max_size = policy.log_max_size,
@@ -98,7 +99,7 @@ record::Recording* open_recording(const Settings& settings) {
     return opened.recording;
 }
 
-/// Opens the log of JSON lines that the policy names. Returns nullptr after a line on stderr if that fails.
+/// Opens the log of JSON lines that the policy names. If that fails, prints a line on stderr and returns nullptr.
 record::DecisionLog* open_json_lines(const Settings& settings) {
     const policy::Policy& policy = settings.policy;
     auto log = std::make_unique<record::DecisionLog>();
@@ -158,9 +159,9 @@ struct StartVariable {
 constinit std::atomic<const StartVariable*> start_variables{nullptr};
 constinit std::atomic<bool> are_start_variables_kept{false};
 
-/// Returns the environment that the process started with. A program with a DT_PREINIT_ARRAY can multiply before the C
-/// library knows the environment. In that case, finds it where the kernel put it: the stack begins with the number of
-/// arguments, the arguments, NULL and the environment.
+/// Returns the environment with which the process started. A program with a DT_PREINIT_ARRAY can multiply before the
+/// C library knows the environment. In that case, finds the environment on the stack, where the kernel put the number
+/// of arguments, the arguments, NULL and the environment.
 char** environment_at_start() {
     if (environ != nullptr) return environ;
     auto** arguments = static_cast<char**>(__libc_stack_end) + 1;
@@ -169,7 +170,7 @@ char** environment_at_start() {
 }
 
 /// Keeps a copy of the shim's variables. A daemon may clear or overwrite its environment long before it multiplies,
-/// but a floor must stay in force.
+/// but a floor in the environment must stay in force.
 __attribute__((constructor)) void keep_start_variables() {
     if (are_start_variables_kept.load(std::memory_order_acquire)) return;
     char** const begin = environment_at_start();
@@ -179,7 +180,8 @@ __attribute__((constructor)) void keep_start_variables() {
     while (entry != begin) {
         if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
     }
-    // Stored when complete. If two threads run this function at the same time, both find the same variables.
+    // The list is stored when it is complete. If two threads run this function at the same time, both find the same
+    // variables.
     start_variables.store(first, std::memory_order_release);
     are_start_variables_kept.store(true, std::memory_order_release);
 }
@@ -208,14 +210,14 @@ const Settings* settings_if_wanted(std::string_view variable) {
 
 namespace {
 
-/// Returns the environment as it was at the first call of this function, also for later reloads. If it had none of
-/// the shim's variables, it gets those that the process started with.
+/// Returns the environment as it was at the first call of this function, also for later reloads. If the environment
+/// had none of the shim's variables, the variables with which the process started are added.
 const policy::Environment& first_environment() {
     static constinit std::atomic<policy::Environment*> copy{nullptr};
     policy::Environment* known = copy.load(std::memory_order_acquire);
     if (known == nullptr) {
         keep_start_variables();  // a product may run before this library's constructors
-        // Stored when complete: a child that is forked before that makes its own copy.
+        // Is stored when it is complete. A child that is forked before then makes its own copy.
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
             known->push_back(arena_copy(*entry));
@@ -231,8 +233,8 @@ const policy::Environment& first_environment() {
 
 constinit std::atomic<bool> log_was_changed{false};
 
-/// Compares the environment that settings are read from with the one that the process started with. No process that
-/// started with FP32_MATMUL_DISABLE=1 asks for the result.
+/// Compares the environment from which settings are read with the one with which the process started. In a process
+/// that started with FP32_MATMUL_DISABLE=1, no code reads the result.
 void note_changed_log(const policy::Environment& environment) {
     const auto has_changed = [&](std::string_view name) {
         return policy::value_of(environment, name) != value_at_start(name);
@@ -244,13 +246,13 @@ void note_changed_log(const policy::Environment& environment) {
 }
 
 struct SettingsReading {
-    const Settings* previous = nullptr;  ///< settings before a reload; nullptr: the first reading
-    Settings* settings = nullptr;        ///< nullptr: the settings could not be read, or a reload found errors
+    const Settings* previous = nullptr;  ///< settings in force before a reload; nullptr at the first reading
+    Settings* settings = nullptr;        ///< new settings; nullptr if reading failed, or if a reload found errors
 
     bool is_reload() const { return previous != nullptr; }
 };
 
-/// Warns about requested audits and fingerprints that are not made because only recordings can keep them.
+/// Warns about requested audits and fingerprints that are not made, because only recordings can keep them.
 void warn_needs_recording(const Settings& settings) {
     if (settings.policy.audit_sample > 0 && !settings.audits)
         system::stderr_line(
@@ -294,7 +296,8 @@ void read(SettingsReading& reading) {
     for (const policy::Diagnostic& warning : loaded.warnings) system::stderr_line(warning.text());
 
     settings->policy = std::move(loaded.policy);
-    // Gathered only if rules or a log need these facts: a sandbox may kill a process for the system calls.
+    // The facts are gathered only if rules or a log need them, because a sandbox may kill a process for the system
+    // calls.
     if (!settings->policy.rules.empty() || !settings->policy.log_path.empty()) {
         settings->facts = record::gather_process_facts(environment);
         settings->facts.pins &= ~pins_without_effect.load(std::memory_order_relaxed);
@@ -310,7 +313,8 @@ void read(SettingsReading& reading) {
         derive_settings(settings->policy, {.has_elevated_rights = options.elevated,
                                            .has_module_paths = has_module_paths(environment),
                                            .log = kind_of_open_log(*settings)});
-    // If a reload begins or ends the recording of kernels, it has only some of those that the process launches.
+    // If a reload begins or ends the recording of kernels, a recording has only some of the kernels that the process
+    // launches.
     if (reading.is_reload() && settings->asks_kernels != reading.previous->asks_kernels)
         for (record::Recording* const recording : {settings->recording, reading.previous->recording})
             if (recording != nullptr) recording->mark_kernels_missed();

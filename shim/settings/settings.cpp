@@ -24,8 +24,8 @@ constinit std::atomic<std::uint16_t> pins_without_effect{0};
 
 namespace {
 
-// The thread that is reading the settings; 0: none. Its process and id are in one word, so that a signal handler that
-// multiplies can tell at any time if it has interrupted that thread.
+// The thread that is reading the settings; 0 if none is. Its process and thread id are in one word, so that a signal
+// handler that multiplies can tell at any time whether it has interrupted this thread.
 //
 //     63                32 31        0
 //     | fork_generation() | thread id |
@@ -39,8 +39,9 @@ void publish_settings(const Settings* settings) {
     settings_in_force.store(settings, std::memory_order_release);
 }
 
-/// Runs a function that reads settings. Other threads wait for it, so this thread must finish it: the thread cannot
-/// be cancelled (reading files is a cancellation point), and no signal handler can leave the function by siglongjmp.
+/// Runs a function that reads settings. Other threads wait for the function, so this thread must finish it. So the
+/// thread cannot be cancelled meanwhile (reading files is a cancellation point), and no signal handler can leave the
+/// function by siglongjmp.
 template <class Function>
 auto without_interruption(Function function) {
     int cancel_state = 0;
@@ -49,12 +50,12 @@ auto without_interruption(Function function) {
         const system::SignalHold hold;
         return function();
     }();
-    pthread_setcancelstate(cancel_state, nullptr);  // no destructor does this, because the thread may end here
+    pthread_setcancelstate(cancel_state, nullptr);  // no destructor makes this call, because the thread may end here
     return result;
 }
 
-/// Returns settings that forward every call unchanged. Used if the settings could not be read, and in a signal
-/// handler that multiplies while its own thread reads the settings.
+/// Returns settings that forward every call unchanged. They are used if the settings could not be read, and in a
+/// signal handler that multiplies while its own thread reads the settings.
 const Settings* forwarding_settings() {
     static constinit std::atomic<const Settings*> untouched{nullptr};
     const Settings* known = untouched.load(std::memory_order_acquire);
@@ -66,8 +67,8 @@ const Settings* forwarding_settings() {
     return known;
 }
 
-/// Returns the same settings without a log, and without anything that examines results. Returns nullptr if there is
-/// no memory.
+/// Returns a copy of the settings `before` without a log, and without anything that examines results. Returns nullptr
+/// if there is no memory.
 const Settings* without_recording(const Settings& before) {
     struct SettingsCopy {
         const Settings& before;
@@ -91,13 +92,14 @@ const Settings* without_recording(const Settings& before) {
 std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32_t>(reading >> 32); }
 
 /// Waits until another thread has read the settings, then returns true. Returns false if no thread of this process is
-/// reading them. An example is a child that was forked while a thread of its parent was reading.
+/// reading the settings. That can happen in a child that was forked while a thread of its parent was reading them.
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::uint64_t waited_for = reader.load(std::memory_order_acquire);
         if (process_of(waited_for) != system::fork_generation()) return false;
         const timespec ten_milliseconds{0, 10'000'000};
-        // The futex is the lower half of the word, the thread id: both architectures are little-endian.
+        // The futex is the lower half of the word, which is the thread id, because both architectures are
+        // little-endian.
         system::raw::syscall6(SYS_futex, &reader, FUTEX_WAIT_PRIVATE, static_cast<std::int32_t>(waited_for),
                               &ten_milliseconds);
     }
@@ -112,7 +114,7 @@ const Settings* read_first_settings() {
         if (process_of(known_reader) != process && reader.compare_exchange_strong(known_reader, self)) {
             const Settings* known = known_settings();
             if (known == nullptr) break;
-            reader.store(0, std::memory_order_release);  // another thread had finished already
+            reader.store(0, std::memory_order_release);  // another thread had already read the settings
             return known;
         }
         if (known_reader == self) return forwarding_settings();
@@ -124,7 +126,7 @@ const Settings* read_first_settings() {
     publish_settings(settings);
     reader.store(0, std::memory_order_release);
     system::raw::syscall6(SYS_futex, &reader, FUTEX_WAKE_PRIVATE, INT32_MAX);
-    settings_changed();  // calls of signal handlers may have been forwarded unchanged in the meantime
+    settings_changed();  // calls in signal handlers may have been forwarded unchanged in the meantime
     return settings;
 }
 

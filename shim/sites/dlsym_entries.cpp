@@ -11,9 +11,9 @@
 namespace fp32shim {
 namespace {
 
-/// The function that an entry point calls; `address` is stored last. If the function's library was unloaded, the
-/// entry point may be reused. Until it is, it keeps the address, so that a program that still calls it behaves as
-/// without the shim.
+/// The function that an entry point calls. `address` is stored last. If the function's library was unloaded, the
+/// entry point may be reused. Until then it keeps the address, so that a program that still calls the entry point
+/// behaves as without the shim.
 struct DlsymEntry {
     std::atomic<void*> address;
     std::atomic<FunctionIndex> function;
@@ -38,7 +38,7 @@ void* claim_entry(FunctionIndex function, void* address) {
             return code_of(i);
         }
         if (free < 0 && (held == nullptr || can_be_reused)) free = i;
-        if (held == nullptr) break;  // entries are used in order, so none after this one is in use
+        if (held == nullptr) break;  // entries are used in order, so all later ones are unused
     }
     if (free < 0) return nullptr;
     DlsymEntry& entry = entries[free];

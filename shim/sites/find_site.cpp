@@ -19,8 +19,8 @@
 namespace fp32shim {
 namespace {
 
-/// Returns true if calls from this site have to pass through the shim instead of jumping to the library, because they
-/// may be changed or are recorded.
+/// Returns true if calls from this call site have to pass through the shim, because they may be changed or recorded.
+/// Otherwise the entry point jumps to the library.
 bool needs_gate(Site& site) {
     if (site.provider == nullptr) return false;
     if (site.runs_batch_one_by_one()) return true;
@@ -40,11 +40,11 @@ void* gate_of(const Site& site) {
     return reinterpret_cast<void*>(takes_express_gate ? &fp32shim_express_gate : &fp32shim_govern_gate);
 }
 
-/// Sets the site's target by the settings in force. Clears the decision and the plan that were kept under older
-/// settings.
+/// Sets the jump target of the call site by the settings in force. Clears the decision and the plan that were kept
+/// under older settings.
 void refresh(Site& site) {
-    // Two threads that refresh a site at the same time may store in the wrong order. So a thread begins again if the
-    // settings have changed meanwhile.
+    // Two threads that refresh a call site at the same time may store their targets in the wrong order. So a thread
+    // begins again if the settings have changed meanwhile.
     std::uint32_t count = 0;
     do {
         count = settings_change_count();
@@ -62,25 +62,25 @@ void refresh(Site& site) {
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     const system::ErrnoAndFloatGuard kept;
-    // If a library that the shim has called jumps on to another entry point, that call returns into the shim, to the
-    // same address for all such libraries.
+    // A library that the shim has called may jump to another entry point. Then the call returns into the shim, and
+    // the return address does not tell which library made the jump.
     const bool from_ourselves = elf::is_own_code(return_address);
     LoadedObject* caller_behind_shim = from_ourselves ? running_library() : nullptr;
     Site* site = find_known_site(entry, return_address, caller_behind_shim);
     if (site == nullptr) {
-        // forget_unloaded_objects() notices unloads that bypass the shim's dlclose, too: by the C library, or by a
-        // library bound to another dlclose.
+        // forget_unloaded_objects() also notices unloads that bypass the shim's dlclose, by the C library or by a
+        // library that is bound to another dlclose.
         forget_unloaded_objects();
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }
     if (site == nullptr) {
-        // Signals are held: if a handler left by siglongjmp, the new site would be lost, with its memory.
+        // Signals are held, because the new site and its memory would be lost if a signal handler left by siglongjmp.
         const system::SignalHold hold;
         call_when_settings_change(refresh_sites);
         site = make_site(entry, return_address, caller_behind_shim);
         if (!is_existing_shared_site(*site)) {
-            // Refreshed before other threads can see the site, and once more in case the settings changed before
-            // that.
+            // The site is refreshed before other threads can see it, and again in case the settings changed before it
+            // was published.
             refresh(*site);
             publish_site(site, is_shared_site(*site) ? return_address_of_shared_site : return_address);
             refresh(*site);
@@ -92,13 +92,14 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
 
 namespace {
 
-/// Returns true if a site that was bound before objects were loaded would be bound to the same function now.
+/// Returns true if a call site that was bound before further objects were loaded would be bound to the same function
+/// now.
 bool stays_bound(Site& site) {
     const elf::ReadGuard reading;
     const std::uint64_t stamp = load_generation();
     if (site.binding_stamp.load(std::memory_order_relaxed) == stamp) return true;
     const FunctionBinding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
-    // If no importer is left, the site keeps its provider as long as the provider is loaded.
+    // If no importer is left, the call site keeps its provider as long as the provider is loaded.
     const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
                                             : elf::is_in_loader_list(site.provider->map) &&
                                                   loaded_object(site.provider->map) == site.provider;
@@ -113,9 +114,9 @@ bool is_gone(const LoadedObject* object) {
 }  // namespace
 
 Site* rebound_site(Site* site) {
-    // Repeated in case two threads have each made a site for this entry point and return address.
+    // The loop is repeated in case two threads have each made a site for this entry point and return address.
     while (!is_binding_current(*site) && !stays_bound(*site)) {
-        site->was_rebound = true;  // other threads may still be using it
+        site->was_rebound = true;  // other threads may still be using the old site
         site->return_address.store(0, std::memory_order_release);
         site = find_site(site->entry, site->kept_return_address.load(std::memory_order_relaxed));
     }
@@ -129,7 +130,8 @@ void forget_unloaded_objects() {
         const elf::ReadGuard reading;
         if (!mark_unloaded_objects()) return;
     }
-    // Sites come first: a freed entry point may be reused at once, and called from the same address.
+    // Call sites are marked as dead first, because a freed entry point may be reused at once, and called from the
+    // same address.
     for_each_live_site([](Site& site) {
         if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.caller_behind_shim))
             site.return_address.store(0, std::memory_order_release);

@@ -17,8 +17,8 @@ std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     return site_buckets[(key >> 40) % std::size(site_buckets)];
 }
 
-/// Returns the chain of the entry point's sites whose callers are outside every object. There is one chain for all
-/// return addresses, since take_over_site() changes these.
+/// Returns the chain of the entry point's call sites whose callers are outside every loaded object. There is one
+/// chain for all return addresses, because take_over_site() changes the return addresses.
 std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
 
 Site* find_in_bucket(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
@@ -31,9 +31,9 @@ Site* find_in_bucket(const std::atomic<Site*>& bucket, EntryIndex entry, std::ui
     return nullptr;
 }
 
-// Code generated at run time may call from new addresses again and again. Sites of one entry point whose callers are
-// outside every object differ only in their return address. So beyond this number, a new address takes over the site
-// of an older one. A thread that still uses the site for the older address is not affected.
+// Code generated at run time may call from new addresses again and again. Call sites of one entry point whose callers
+// are outside every loaded object differ only in their return address. So beyond this number of sites, a new address
+// takes over the site of an older address. A thread that still uses the site for the older address is not affected.
 constexpr std::size_t outside_limit = 256;
 constinit std::atomic<std::size_t> next_to_take_over{0};
 
@@ -52,7 +52,7 @@ Site* find_known_site(EntryIndex entry, std::uintptr_t return_address, const Loa
 
 void publish_site(Site* site, std::uintptr_t return_address) {
     site->return_address.store(return_address, std::memory_order_release);
-    if (site->is_in_chain) return;  // the memory of a dead site, which is still linked
+    if (site->is_in_chain) return;  // the site reuses the memory of a dead site, which is still linked
     site->is_in_chain = true;
     push_front(site->caller == nullptr ? bucket_of_outside(site->entry) : bucket_of(site->entry, return_address),
                site);
@@ -84,8 +84,9 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
     return nullptr;
 }
 
-// A dead site can be reused if its caller was unloaded, or if it had the caller of the new site, which imports the
-// function: then the provider was unloaded, and code that still calls it would crash without the shim as well.
+// A dead call site can be reused if its caller was unloaded. It can also be reused if it has the same caller as the
+// new site, and this caller imports the function. Then the provider was unloaded, and code that still calls it would
+// crash without the shim as well.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller) {
     for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
          site = site->next) {

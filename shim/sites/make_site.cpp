@@ -45,15 +45,15 @@ bool any_library_multiplies() {
     _exit(127);
 }
 
-/// The provider's function that a site's calls run, and its row of the function table.
+/// The provider's function that calls from a site run, and the function's row in the function table.
 struct BoundRoutine {
     FunctionBinding binding;
     const Function* function = nullptr;
 };
 
-/// Finds a stand-in for a function that no library provides; empty if there is none. The stand-in does the same work
-/// or, for a batch, a single product of it, and has the same NameForm (`cblas_sgemm` for `cblas_sgemm_batch`). A
-/// program can call the missing function if it was linked lazily: see missing_names.cpp.
+/// Finds a stand-in for a function that no library provides; the result is empty if there is none. A stand-in does
+/// the same work or, for a batch, a single product of the batch, and it has the same NameForm (`cblas_sgemm` for
+/// `cblas_sgemm_batch`). missing_names.cpp explains how a lazily linked program can call a missing function.
 BoundRoutine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
         if (known.missing != function.family) continue;
@@ -65,8 +65,8 @@ BoundRoutine find_stand_in(LoadedObject* caller, const Function& function) {
     return {};
 }
 
-/// Returns false for a bare name (`sgemm`) in a library that is not a BLAS, that is, one without `sgemm_`; and for
-/// the CUDA driver's calls of itself.
+/// Returns false if the function has a bare name (`sgemm`) and its library is not a BLAS because it has no `sgemm_`.
+/// Also returns false for calls that the CUDA driver makes of itself.
 bool is_blas(const Site& site) {
     if (site.routine->convention == CallingConvention::driver) return site.caller != site.provider;
     if (site.routine->convention != CallingConvention::bare) return true;
@@ -74,9 +74,9 @@ bool is_blas(const Site& site) {
     return known_name >= 0 && find_symbol_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
-/// Finds the function that the site's calls run. Ends the process if there is none. `dlsym_address` is the address
-/// that dlsym found, if the entry point was made for dlsym. `caller_behind_shim`: see Site. Precondition: an
-/// elf::ReadGuard is held.
+/// Finds the function that calls from `site` run. Ends the process if there is none. `dlsym_address` is the address
+/// that dlsym found, if the entry point was made for dlsym. Site::caller_behind_shim explains `caller_behind_shim`.
+/// An elf::ReadGuard must be held.
 BoundRoutine find_routine(const Site& site, void* dlsym_address, LoadedObject* caller_behind_shim) {
     if (site.entry >= function_count)
         return {{object_containing(reinterpret_cast<std::uintptr_t>(dlsym_address)), dlsym_address}, site.function};
@@ -101,7 +101,7 @@ void bind_cpu_functions(Site& site) {
         end_without_provider(*site.function, site.caller_name());
 }
 
-/// Clears the parts of a site that may have data of an older site.
+/// Clears those members of a call site that may have data of an older site.
 void clear(Site& site) {
     site.cpu.express.store(0, std::memory_order_relaxed);
     site.cpu.width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
@@ -123,8 +123,8 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* c
     const elf::ReadGuard reading;
     const std::uint64_t stamp = load_generation();
     const DlsymBinding binding = entry >= function_count ? dlsym_binding(entry) : DlsymBinding{entry, nullptr};
-    LoadedObject* caller =
-        object_containing(return_address - 1);  // inside the call instruction, even if that ends a function
+    // return_address - 1 is inside the call instruction, even if this instruction ends a function.
+    LoadedObject* caller = object_containing(return_address - 1);
     Site* site = allocate_site(entry, return_address, caller);
     if (site == nullptr) site = obtain_shared_site(entry, caller, caller_behind_shim);
     if (is_existing_shared_site(*site)) return site;
@@ -143,7 +143,8 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* c
     site->by_importers = found.binding.by_importers;
     site->caller_behind_shim = caller_behind_shim;
     site->binding_stamp.store(stamp, std::memory_order_relaxed);
-    // There is no provider if the library behind an entry point for dlsym was unloaded: only an address is known.
+    // If the library behind an entry point for dlsym was unloaded, there is no provider, and only an address is
+    // known.
     if (site->provider != nullptr) {
         site->is_blas = is_blas(*site);
         if (is_of_cublas(site->function->convention))

@@ -1,21 +1,21 @@
-// Names that the shim exports although no loaded library has the function.
+// Handles names that the shim exports although no loaded library has the function.
 //
-// Without the shim, the loader stores NULL for a weak reference to such a name, and programs test for that:
+// Without the shim, the loader stores NULL for a weak reference to a missing name, and programs test for NULL:
 //
 //     if (dgemm_64_) dgemm_64_(…); else dgemm_(…);
 //
-// A missing name must therefore not lead to the shim. The file exports all names as functions. While the loader
-// relocates this library, it calls fp32shim_when_relocated(), which makes the names indirect (STT_GNU_IFUNC) in this
-// process's copy of the symbol table. From then on the loader asks fp32shim_resolve() whenever it binds a reference.
-// fp32shim_when_relocated() also clears the references that the loader bound before.
+// A missing name must therefore not lead to the shim. The library's file exports all names as functions. While the
+// loader relocates this library, it calls fp32shim_when_relocated(), which makes the names indirect (STT_GNU_IFUNC)
+// in this process's copy of the symbol table. From then on the loader calls fp32shim_resolve() whenever it binds a
+// reference. fp32shim_when_relocated() also clears the references that the loader bound before.
 //
-// Libraries have variables with names such as `ddot`. The loader would bind references to them to the entry points.
-// If a library that is loaded when the process starts has such a variable, fp32shim_when_relocated() hides the name.
-// For libraries that are loaded later, fp32shim_resolve() returns the variable. Thread-local variables of such names
-// are not supported.
+// Some libraries have variables with names such as `ddot`. The loader would bind references to these variables to the
+// entry points. If a library that is loaded when the process starts has such a variable, fp32shim_when_relocated()
+// hides the shim's name. For libraries that are loaded later, fp32shim_resolve() returns the variable. Thread-local
+// variables with such names are not supported.
 //
-// If the settings cannot ask for kernels, fp32shim_when_relocated() hides the names of the CUDA driver's functions
-// too: libraries have variables with such names.
+// If the settings cannot ask for kernels, fp32shim_when_relocated() also hides the names of the CUDA driver's
+// functions, because some libraries have variables with these names.
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -39,18 +39,17 @@
 namespace fp32shim {
 namespace {
 
-// The functions to which some loaded object has had a reference that is not weak, one bit each. No bit is ever
-// cleared.
+// A bit for each function to which some loaded object has had a reference that is not weak. No bit is ever cleared.
 constexpr std::size_t word_bits = 64;
 constinit std::atomic<std::uint64_t> needed_functions[(function_count + word_bits - 1) / word_bits]{};
-constinit std::atomic<std::uint64_t> needed_at{0};  ///< load_generation() of the last search for such references
+constinit std::atomic<std::uint64_t> needed_at{
+    0};  ///< load_generation() of the last search for references that are not weak
 
 std::uint64_t bit_of(FunctionIndex function) { return std::uint64_t{1} << function % word_bits; }
 
 std::atomic<std::uint64_t>& word_of(FunctionIndex function) { return needed_functions[function / word_bits]; }
 
-/// Returns true if a loaded object has a reference to the function that is not weak. Precondition: an elf::ReadGuard
-/// is held.
+/// Returns true if a loaded object has a reference to the function that is not weak. An elf::ReadGuard must be held.
 bool is_needed(FunctionIndex function) {
     if (const std::uint64_t stamp = load_generation(); needed_at.load(std::memory_order_acquire) != stamp) {
         for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
@@ -70,7 +69,7 @@ void* entry_point_of(FunctionIndex function) {
     return const_cast<char*>(fp32shim_entries) + function * FP32SHIM_ENTRY_SPACING;
 }
 
-/// Stores NULL for each weak reference of an object that the loader bound to an entry point of a missing function.
+/// Stores NULL for each weak reference of an object that the loader bound to the entry point of a missing function.
 void clear_weak_references(const link_map* map) {
     const elf::ObjectTables object = elf::read_object_tables(map);
     const auto is_weak = [&](std::uint32_t symbol) {
@@ -88,7 +87,7 @@ void clear_weak_references(const link_map* map) {
         const FunctionIndex function = function_of(symbol);
         if (function < 0) return;
         const ElfW(Addr) slot = object.base + relocation.r_offset;
-        // An object that the loader has not relocated yet has something else there.
+        // The slot of an object that the loader has not relocated yet has another value.
         if (*reinterpret_cast<const ElfW(Addr)*>(slot) != reinterpret_cast<ElfW(Addr)>(entry_point_of(function)))
             return;
         if (!is_provided(functions[function].name, elf::version_of(object, symbol).name))
@@ -96,25 +95,25 @@ void clear_weak_references(const link_map* map) {
     });
 }
 
-/// Returns true for names that libraries may have given to variables: `ddot`, or `ddot_`, the name that Fortran's
-/// compilers give a common block.
+/// Returns true for names that libraries may have given to variables: `ddot`, or `ddot_`, because Fortran's compilers
+/// give such names to common blocks.
 bool may_be_variable(const Function& function) {
     const NameForm form = function.form;
     return (form == NameForm::bare || form == NameForm::upper || form == NameForm::underscored) &&
            has_vector(function.product().operation);
 }
 
-/// Returns the address of the variable that an object defines under this name; 0: it defines none.
+/// Returns the address of the variable that an object defines under this name; 0 if it defines none.
 ElfW(Addr) variable_in(const elf::ObjectTables& object, std::string_view name) {
     const ElfW(Sym)* const known = elf::find_definition(object, name, {});
     return known != nullptr && ELF64_ST_TYPE(known->st_info) == STT_OBJECT ? object.base + known->st_value : 0;
 }
 
-/// The functions whose names a library that is loaded at the start has given to variables.
+/// A bit for each function whose name a library that is loaded at the start has given to a variable.
 constinit std::bitset<function_count> names_of_variables;
 
-/// Finds variables of libraries that are named like functions of the table. Binds to them the references that the
-/// loader has bound to the entry points. change_names() then hides the names.
+/// Finds variables of libraries that have the name of a function in the table. References to a variable that the
+/// loader has bound to an entry point are bound to the variable. change_names() then hides these names.
 void bind_references_to_variables() {
     const link_map* const own = elf::own_object();
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
@@ -137,10 +136,11 @@ void bind_references_to_variables() {
     }
 }
 
-/// Returns the address of the variable of this name to which the loader is binding a reference; 0 if it is binding a
-/// reference to a function. A library that has such a variable, and another address in the slot of a reference to
-/// it, is the one that is being loaded: the reference is to its own variable. Without such a library, and if no
-/// library has a function of the name, the variable is that of the library that was loaded last.
+/// The loader is binding a reference to `name`. Returns the address of the variable to which the reference belongs; 0
+/// if the reference is to a function. If a library has such a variable, and a slot of its own reference to the name
+/// has another value, the loader is loading this library, so the reference is to this library's variable. If there is
+/// no such library, and no library has a function of this name, returns the variable of the library that was loaded
+/// last.
 ElfW(Addr) wanted_variable(std::string_view name, bool is_function) {
     ElfW(Addr) last = 0;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
@@ -159,7 +159,7 @@ ElfW(Addr) wanted_variable(std::string_view name, bool is_function) {
     return is_function ? 0 : last;
 }
 
-/// Returns the range of this library's symbols in its symbol table.
+/// Returns the symbols of this library in its symbol table.
 std::span<ElfW(Sym)> own_symbols(const elf::ObjectTables& own) {
     if (own.symbols == nullptr || own.gnu_hash == nullptr) return {};
     const std::uint64_t count = system::symbols_in_gnu_hash(
@@ -167,15 +167,15 @@ std::span<ElfW(Sym)> own_symbols(const elf::ObjectTables& own) {
     return {const_cast<ElfW(Sym)*>(own.symbols), count};
 }
 
-/// Makes the exported names indirect in this process's copy of the symbol table, or hides them. If that is
-/// impossible, they stay functions, and weak references that the loader binds from now on are never NULL.
+/// Makes the exported names indirect in this process's copy of the symbol table, or hides them. If the table cannot
+/// be changed, the names stay functions, and weak references that the loader binds from now on are never NULL.
 void change_names() {
     const link_map* const map = elf::own_object();
     if (map == nullptr) return;
     const std::span<ElfW(Sym)> symbols = own_symbols(elf::read_object_tables(map));
     if (symbols.empty()) return;
     const auto begin = reinterpret_cast<ElfW(Addr)>(symbols.data()), end = begin + symbols.size_bytes();
-    // Pages that contain code are not changed, since another thread may be running the code.
+    // Pages that contain code are not changed, because another thread may be running the code.
     if (elf::protection_at(map, begin) != PROT_READ) return;
     const elf::WritablePages writable(begin, end, PROT_READ);
     if (!writable) return;
@@ -205,8 +205,9 @@ using EmptyFunction = void();
 
 extern "C" {
 
-/// Called by the loader when it has applied all other relocations of this library. Libraries that it relocated before
-/// may have bound weak references to the names; their constructors have not run yet. Calls no other library.
+/// The loader calls this function when it has applied all other relocations of this library. Libraries that the
+/// loader relocated before may have bound weak references to the names; their constructors have not run yet. Calls no
+/// other library.
 __attribute__((visibility("hidden"))) fp32shim::EmptyFunction* fp32shim_when_relocated() {
     using namespace fp32shim;
     const link_map* const own = elf::own_object();
@@ -226,7 +227,8 @@ __attribute__((visibility("hidden"), ifunc("fp32shim_when_relocated"))) void fp3
 namespace fp32shim {
 namespace {
 
-/// Refers to the indirect function, so that the linker makes the relocation by which the loader calls it.
+/// Refers to the indirect function, so that the linker makes the relocation for which the loader calls
+/// fp32shim_when_relocated().
 __attribute__((constructor)) void refer_to_relocation() { fp32shim_relocated(); }
 
 }  // namespace
@@ -240,8 +242,9 @@ void* fp32shim_resolve(fp32shim::FunctionIndex function) {
     if (may_be_variable(functions[function]))
         if (const ElfW(Addr) variable = wanted_variable(name, is_function); variable != 0)
             return reinterpret_cast<void*>(variable);
-    // A reference that is not weak could not be bound without the shim, or not until it is called. Its call ends the
-    // process with a line that says why, as the loader would have done.
+    // Without the shim, the loader would refuse a reference that is not weak, at once or when it is called. So the
+    // reference is bound to the entry point. Its call ends the process with a line that says why, as the loader would
+    // have done.
     const bool is_found = is_function || is_needed(function);
     return is_found ? entry_point_of(function) : nullptr;
 }

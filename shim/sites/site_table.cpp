@@ -6,8 +6,8 @@
 
 namespace fp32shim {
 
-/// A hash table of one entry point's sites, read by assembly. Never freed, since a call may still be reading it. A
-/// table that replaces it has at least twice as many entries (ways).
+/// A hash table of the call sites of one entry point, which assembly reads. Never freed, because a call may still be
+/// reading it. Each table that replaces another has at least twice as many entries (ways).
 struct SiteTable {
     SiteTableHash hash;
 
@@ -20,7 +20,7 @@ static_assert(offsetof(SiteTableHash, multiplier) == 0 && offsetof(SiteTableHash
 
 namespace {
 
-/// The site in every unused entry of a table. Its return address is 0, which matches no call.
+/// The call site in every unused entry of a table. Its return address is 0, which matches no call.
 constinit Site empty_site{};
 
 /// Returns a new table, or nullptr if there is no memory.
@@ -33,14 +33,16 @@ SiteTable* new_table(SiteTableHash hash) {
     return table;
 }
 
-/// Returns the return address of the site in entry `way`, or 0 if the site is dead or belongs in another entry now.
+/// Returns the return address of the call site in entry `way`, or 0 if the site is dead or now belongs in another
+/// entry.
 std::uintptr_t address_in(SiteTable& table, std::size_t way) {
     const Site* site = table.way(way).load(std::memory_order_acquire);
     const std::uintptr_t address = site->return_address.load(std::memory_order_relaxed);
     return is_live_return_address(address) && table.hash.way_of(address) == way ? address : 0;
 }
 
-/// Returns true if `accept` returns true for the return addresses of all live sites in `table` except `except`.
+/// Returns true if `accept` returns true for the return addresses of all live call sites in `table`, except for the
+/// return address `except`.
 template <class Accept>
 bool all_addresses_pass(SiteTable* table, std::uintptr_t except, Accept accept) {
     if (table == nullptr) return true;
@@ -51,8 +53,8 @@ bool all_addresses_pass(SiteTable* table, std::uintptr_t except, Accept accept) 
     return true;
 }
 
-/// Returns a larger table with the live sites of `old` (which may be nullptr) and `site`, whose return address is
-/// `address`. Returns nullptr if there is no memory.
+/// Returns a larger table with the live call sites of `old` (which may be nullptr) and with `site`, whose return
+/// address is `address`. Returns nullptr if there is no memory.
 SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
     const std::size_t ways = old == nullptr ? min_ways : 2 * (old->hash.mask + 1);
     SiteTable* table = new_table(find_collision_free_hash(ways, [&](auto accept) {

@@ -1,6 +1,6 @@
-// The sites of an entry point, in a table indexed by a hash of the return address. When a site is added, hash
-// functions are tried, and the table is doubled, until no two sites share an entry (way). So an entry point has to
-// check only one way.
+// Keeps the call sites of an entry point in a table that is indexed by a hash of the return address. When a site is
+// added, hash functions are tried, and the table is doubled, until no two sites share an entry (way). So an entry
+// point has to check only one way.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace fp32shim {
 
 struct Site;
 
-/// The hash function of a table. The entry points (entry/*.S) compute the same value as `way_of`.
+/// The hash function of a table. The entry points (entry/*.S) compute the same value as way_of().
 struct SiteTableHash {
     std::uint64_t multiplier = 0;
     std::uint64_t mask = 0;  ///< number of entries in the table (a power of two) minus 1
@@ -32,14 +32,15 @@ constexpr std::uint64_t nth_multiplier(std::uint64_t i) {
     return system::splitmix64((i + 1) * system::golden_ratio) | 1;
 }
 
-/// Returns the hash function of the smallest table, of at least `ways` entries, in which every address has its own
-/// entry. If there is none, returns that of the largest table. `all_of(accept)` calls `accept` with each address
-/// until it returns false.
+/// Returns the hash function of the smallest table, of at least `ways` entries, in which every return address has its
+/// own entry. If there is no such table, returns the hash function of the largest table. `all_of(accept)` calls
+/// `accept` with each address until `accept` returns false.
 template <class AllOf>
 SiteTableHash find_collision_free_hash(std::size_t ways, AllOf all_of) {
     constexpr std::uint64_t tries = 16;
     for (;; ways *= 2) {
-        // One bit for each entry: set if an address has it. At most 2 KiB, also in a signal handler.
+        // Has one bit for each entry of the table, which is set if an address has the entry. Takes at most 2 KiB,
+        // because this code may run in a signal handler.
         const std::size_t words = (ways + 63) / 64;
         auto* const taken = static_cast<std::uint64_t*>(__builtin_alloca(words * sizeof(std::uint64_t)));
         for (std::uint64_t i = 0; i < tries; ++i) {
@@ -58,8 +59,8 @@ SiteTableHash find_collision_free_hash(std::size_t ways, AllOf all_of) {
     }
 }
 
-/// Puts a live site into its entry point's table. Lock-free. If another thread replaces the table at the same time,
-/// the site may be left out; its next call then adds it.
+/// Puts a live call site into its entry point's table. Lock-free. If another thread replaces the table at the same
+/// time, the site may be left out; the next call from it then adds it.
 void insert_into_site_table(Site& site);
 
 }  // namespace fp32shim

@@ -9,14 +9,15 @@ constinit thread_local RunningProduct running{};
 
 namespace {
 
-/// Returns true for a library of MKL. MKL consists of several libraries that call each other through libmkl_rt, which
-/// programs link.
+/// Returns true for a library of MKL. MKL consists of several libraries that call each other through libmkl_rt, with
+/// which programs are linked.
 bool is_mkl(const LoadedObject& object) { return object.name.starts_with("libmkl_"); }
 
 }  // namespace
 
 /// Returns true if the caller is the library that computes the running product, or its delegate (see RunningProduct).
-/// A return address in the shim counts too: the shim had called a library that jumped on to an entry point.
+/// Also returns true if the call returns into the shim, because then a library that the shim had called jumped to an
+/// entry point.
 bool is_inner_call(const Site& site, const Frame* frame) {
     if (running.provider == nullptr || frame >= running.frame || site.caller == nullptr) return false;
     return site.caller == running.provider || site.caller == running.delegate ||

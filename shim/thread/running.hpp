@@ -1,5 +1,5 @@
-// Inner calls: calls that a provider makes while it computes a product. The shim forwards them and does not count
-// them.
+// Recognises inner calls, which are calls that a provider makes while it computes a product. The shim forwards inner
+// calls and does not count them.
 #pragma once
 
 #include "policy/precision.hpp"
@@ -8,15 +8,15 @@
 
 namespace fp32shim {
 
-/// The outermost product that this thread is computing. A library that multiplies by calling itself (reference CBLAS
-/// calls `sgemm_`) comes back to the shim's entry points.
+/// The outermost product that this thread is computing. A library that multiplies by calling another of its functions
+/// enters the shim again. For example, reference CBLAS calls `sgemm_`.
 ///
-/// The object is stored by value and has no destructor, since xerbla_ may throw or longjmp past the shim. If such a
-/// jump left a value behind, its frame shows that: a call inside a running product has a lower frame address than the
-/// product.
+/// The object is stored by value and has no destructor, because xerbla_ may throw or longjmp past the shim. A value
+/// that such a jump left behind is recognised by its frame, because a call inside a running product has a lower frame
+/// address than the product.
 struct RunningProduct {
     LoadedObject* provider;
-    LoadedObject* delegate;  ///< the library to which the provider passed its work on, by an inner call
+    LoadedObject* delegate;  ///< the library to which the provider passed its work on by an inner call
     const Frame* frame;
 };
 
@@ -25,14 +25,14 @@ __attribute__((tls_model("initial-exec"))) extern constinit thread_local Running
 /// Returns true if this call is made inside a product that is running on this thread.
 bool is_inner_call(const Site& site, const Frame* frame);
 
-/// Notes the lowest format that may be used by the product that this thread is about to run.
+/// Notes the lowest format in which the product that this thread is about to run may be computed.
 void note_permitted_format(const Frame& product, policy::AppliedFormat lowest);
 
-/// Returns the format that note_permitted_format() noted for a product that this thread runs; fp32 if none was noted.
+/// Returns the format that note_permitted_format() noted for a product of this thread; fp32 if none was noted.
 policy::AppliedFormat permitted_format(const Frame& product);
 
 /// Returns the library in which this thread's product is running: the delegate if there is one, otherwise the
-/// provider. Returns nullptr outside every product.
+/// provider. Returns nullptr if no product is running.
 LoadedObject* running_library();
 
 }  // namespace fp32shim

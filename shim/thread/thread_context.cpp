@@ -10,7 +10,8 @@
 
 namespace fp32shim {
 
-// The TLS model is initial-exec: dynamic thread-local storage would enter the allocator on first use in each thread.
+// The TLS model is initial-exec, because dynamic thread-local storage would call the allocator on first use in each
+// thread.
 constinit thread_local ThreadContext* current_thread_context = nullptr;
 
 namespace {
@@ -31,7 +32,7 @@ void unmap(void* context) {
 }
 
 /// Returns a pthread key whose destructor unmaps a thread's context. Returns -1 if the process has no key left;
-/// contexts then stay until the process ends.
+/// contexts then stay mapped until the process ends.
 int thread_exit_key() {
     constexpr int not_made = -2;
     static constinit std::atomic<int> key{not_made};
@@ -50,7 +51,7 @@ void* make_thread_part(ThreadPart part, std::size_t size) {
     ThreadContext* const context = thread_context();
     if (context == nullptr) return nullptr;
     std::span<char>& memory = context->parts[static_cast<std::size_t>(part)];
-    // Signals are held, since a handler may multiply too, or leave by siglongjmp.
+    // Signals are held, because a signal handler may multiply too, or leave by siglongjmp.
     const system::SignalHold hold;
     if (!memory.empty()) return memory.data();
     void* const pages = map_zeroed_pages(size);
@@ -60,7 +61,7 @@ void* make_thread_part(ThreadPart part, std::size_t size) {
 
 ThreadContext* thread_context() {
     if (current_thread_context != nullptr) return current_thread_context;
-    const system::SignalHold hold;  // a handler may multiply too, or leave by siglongjmp
+    const system::SignalHold hold;  // a signal handler may multiply too, or leave by siglongjmp
     if (current_thread_context != nullptr) return current_thread_context;
     void* pages = map_zeroed_pages(sizeof(ThreadContext));
     if (pages == nullptr) return nullptr;

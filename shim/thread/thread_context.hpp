@@ -1,6 +1,6 @@
-// The state of one thread: its scopes, its writer in the recording, and the buffer for a log line. They are not on
-// the thread's stack, which may have only 16 KB. The state is made when first needed and unmapped when the thread
-// ends.
+// Holds the state of one thread: its scopes, its writer in the recording, and the buffer for a log line. The state is
+// not on the thread's stack, which may have only 16 KB. It is made when it is first needed, and unmapped when the
+// thread ends.
 #pragma once
 
 #include <array>
@@ -17,31 +17,32 @@ namespace fp32shim {
 
 struct Frame;
 
-/// A part of a thread's state that belongs to code in a folder that builds on this one, and that few threads need.
+/// A part of a thread's state that few threads need. Its type is defined in a folder that builds on this folder.
 enum class ThreadPart : std::uint8_t { decision_cache, unwind_cache };
 constexpr std::size_t thread_part_count = 2;
 
-/// Number of calls at the start of a row that are all measured on their GPU.
+/// Number of calls at the start of a row of the recording that are all timed on their GPU.
 constexpr std::uint32_t first_gpu_times = 3;
 
 struct ThreadContext {
-    record::Recording* recording = nullptr;  ///< the recording that `writer` belongs to
+    record::Recording* recording = nullptr;  ///< the recording to which `writer` belongs
     record::ThreadWriter* writer = nullptr;
     std::uint32_t writer_change_count = 0;  ///< settings_change_count() for which `recording` is the right one
-    std::uint32_t gpu_calls_left = 0;       ///< calls before the next one that is measured on its GPU
-    bool writes_every_call = false;         ///< every call gets an event in `recording`
-    ScopeStack scopes;                      ///< key() is on the same cache line as `writer`
-    std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/groups.hpp
-    std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty until first used
+    std::uint32_t gpu_calls_left = 0;       ///< number of calls before the next call that is timed on its GPU
+    bool writes_every_call = false;         ///< true if every call gets an event in `recording`
+    ScopeStack scopes;                      ///< its key() is on the same cache line as `writer`
+    std::uint64_t audit_calls = 0;          ///< number of calls that might have been audited (see audit/groups.hpp)
+    std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty before its first use
     /// Return address of the last call by which oneDNN printed on this thread, if the shim hid the text from the
-    /// program; 0: the text was printed, or oneDNN has flushed its output since.
+    /// program. It is 0 if the text was printed, or if oneDNN has flushed its output since.
     std::uintptr_t hidden_text_return_address = 0;
     const Frame* product = nullptr;  ///< frame of the product for which `permitted_format` was noted
-    policy::AppliedFormat permitted_format = policy::AppliedFormat::unchanged;  ///< see note_permitted_format()
+    /// Format that note_permitted_format() noted for `product`.
+    policy::AppliedFormat permitted_format = policy::AppliedFormat::unchanged;
     std::array<char, record::log_buffer_size> log_buffer{};
 
-    /// Returns true if the next call of a row, which has `calls_of_row` calls so far, is to be measured on its GPU.
-    /// Otherwise counts that call.
+    /// Returns true if the next call of a row of the recording is to be timed on its GPU. Otherwise counts that call.
+    /// The row has `calls_of_row` calls so far.
     bool measures_next_call(std::uint64_t calls_of_row) {
         if (calls_of_row < first_gpu_times) gpu_calls_left = 0;
         if (gpu_calls_left == 0) return true;
@@ -57,10 +58,11 @@ ThreadContext* thread_context();
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadContext* current_thread_context;
 inline ThreadContext* existing_thread_context() { return current_thread_context; }
 
-/// Makes a part of this thread's context: `size` bytes of zeros. Returns nullptr if there is no memory.
+/// Makes a part of this thread's context, which is `size` bytes of zeros. Returns nullptr if there is no memory.
 void* make_thread_part(ThreadPart part, std::size_t size);
 
-/// Returns a part of this thread's context. Makes it, zeroed, on first use. Returns nullptr if there is no memory.
+/// Returns a part of this thread's context. Makes the part on first use, filled with zeros. Returns nullptr if there
+/// is no memory.
 template <class T>
 T* thread_part(ThreadPart part) {
     const ThreadContext* const context = existing_thread_context();
@@ -68,7 +70,7 @@ T* thread_part(ThreadPart part) {
     return static_cast<T*>(made != nullptr ? made : make_thread_part(part, sizeof(T)));
 }
 
-/// Returns the key of the innermost scope of this thread; 0 outside all scopes.
+/// Returns the key of the innermost scope of this thread; 0 if no scope is open.
 inline std::uint64_t scope_key() {
     const ThreadContext* const context = existing_thread_context();
     return context == nullptr ? 0 : context->scopes.key();

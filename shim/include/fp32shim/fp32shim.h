@@ -47,10 +47,10 @@ extern "C" {
 /* Size in bytes, including the NUL, of a buffer for the name of any precision, source or floor. */
 #define FP32SHIM_NAME_SIZE 16
 
-/* The largest number of scopes that one thread can have pushed by fp32shim_push_scope at a time. */
+/* The largest number of scopes that one thread can have opened by fp32shim_push_scope at a time. */
 #define FP32SHIM_MAX_SCOPES 64
 
-/* The limit in bytes, including the NUL, of a thread's joined labels. NVTX ranges count too. */
+/* The limit in bytes, including the NUL, of a thread's joined labels, which are those of scopes and NVTX ranges. */
 #define FP32SHIM_MAX_SCOPE_PATH 1024
 
 typedef enum fp32shim_status {
@@ -60,13 +60,13 @@ typedef enum fp32shim_status {
     FP32SHIM_INVALID_ARGUMENT = 1, /* an unknown name, a forbidden NULL, a buffer that is too small */
     FP32SHIM_NOT_ACTIVE = 2,       /* FP32_MATMUL_DISABLE=1, or the process runs with elevated rights */
     FP32SHIM_SCOPE_MISMATCH = 3,   /* pop on a thread that has no open scope */
-    FP32SHIM_SCOPE_DEPTH = 4,      /* more than FP32SHIM_MAX_SCOPES or FP32SHIM_MAX_SCOPE_PATH; or no memory */
+    FP32SHIM_SCOPE_DEPTH = 4,      /* too many scopes are open, their labels are too long, or there is no memory */
     FP32SHIM_POLICY_ERROR = 5,     /* the policy has errors; stderr has the first, and the number of others */
     FP32SHIM_NOT_RECORDED = 6 /* the process has no recording, or this thread's last product has no place in it */
 } fp32shim_status;
 
-/* What a recording says of one product. docs/schema.md ("A decision") lists the words of each text; longer ones are
- * cut. An empty text, or -1 as a size: not known. */
+/* What a recording says of one product. docs/schema.md ("A decision") lists the words of each text. A text that does
+ * not fit is cut. An empty text, or -1 as a size, means that the fact is not known. */
 typedef struct fp32shim_product {
     char function[64];        /* such as "cblas_sgemm" */
     char dtype[16];           /* "float32", "complex64" … */
@@ -76,20 +76,20 @@ typedef struct fp32shim_product {
     char applied[16];         /* the lowest format that the executed call permits */
     char actual[16];          /* format that the library says it used */
     char how[24];             /* way in which the product was executed */
-    char reason[48];          /* why `applied` differs from the request; "as_requested" */
+    char reason[48];          /* why `applied` differs from the request; otherwise "as_requested" */
     char rule[64];            /* name of the rule that matched */
 } fp32shim_product;
 
-/* Returns the FP32SHIM_ABI_VERSION that the loaded library was built with; 0: the shim is not loaded, or has another
- * version. Always works. */
+/* Returns the FP32SHIM_ABI_VERSION with which the loaded library was built; 0 if the shim is not loaded, or has
+ * another version than this header. Never fails. */
 FP32SHIM_API int fp32shim_abi_version(void);
 
-/* Returns the version of the loaded library, such as "0.1.0". Static; never NULL: "" without the shim. Always works.
- */
+/* Returns the version of the loaded library, such as "0.1.0". The text is static and never NULL; it is "" without the
+ * shim. Never fails. */
 FP32SHIM_API const char* fp32shim_version(void);
 
-/* Returns the meaning of a status in English, without a full stop: "pop without push". Static; never NULL, even for
- * numbers that are not an fp32shim_status. Always works. */
+/* Returns the meaning of a status in English, without a full stop, such as "pop without push". The text is static and
+ * never NULL, even for numbers that are not an fp32shim_status. Never fails. */
 FP32SHIM_API const char* fp32shim_status_string(int status);
 
 /* Sets the precision of the process. The latest call wins; `fp32shim set` on the live process counts as a call.
@@ -103,13 +103,13 @@ FP32SHIM_API const char* fp32shim_status_string(int status);
 FP32SHIM_API int fp32shim_set_precision(const char* precision);
 
 /* Returns the precision of this thread's products that no rule matches, and the source of that precision. Rules
- * depend on the product itself (sizes, caller, device), so they are not considered here; nor is the ability of the
- * device. The floor is not applied: fp32shim_get_floor returns it.
+ * depend on the product itself (sizes, caller, device), so they are not considered here. The abilities of the device
+ * are not considered either. The floor is not applied; fp32shim_get_floor returns it.
  *
  * precision: receives "native", "highest", "high", "medium" or "auto"; never an alias.
  * source: receives "thread", "process", "environment", "file" or "native".
- * Each may be NULL with size 0 if it is not wanted. FP32SHIM_NAME_SIZE bytes are enough; if the name does not fit,
- * the result is INVALID_ARGUMENT. On any error, buffers that have room receive "". Errors: INVALID_ARGUMENT,
+ * A buffer may be NULL with size 0 if its text is not wanted. FP32SHIM_NAME_SIZE bytes are enough; if a name does not
+ * fit, the result is INVALID_ARGUMENT. On any error, buffers that have room receive "". Errors: INVALID_ARGUMENT,
  * NOT_ACTIVE. */
 FP32SHIM_API int fp32shim_get_precision(char* precision, size_t precision_size, char* source, size_t source_size);
 
@@ -121,11 +121,12 @@ FP32SHIM_API int fp32shim_get_precision(char* precision, size_t precision_size, 
  * NULL), NOT_ACTIVE. */
 FP32SHIM_API int fp32shim_set_floor(const char* floor);
 
-/* Returns the strictest floor in force for products of this thread: of environment, policy, process and scopes.
+/* Returns the strictest floor in force for products of this thread: that of the environment, the policy, the process
+ * or an open scope.
  *
  * floor: receives a name as in fp32shim_set_floor, or "none". FP32SHIM_NAME_SIZE bytes are enough. If the name does
- * not fit, or for NULL, the result is INVALID_ARGUMENT. On any error a buffer that has room receives "". Errors:
- * INVALID_ARGUMENT, NOT_ACTIVE. */
+ * not fit, or `floor` is NULL, the result is INVALID_ARGUMENT. On any error a buffer that has room receives "".
+ * Errors: INVALID_ARGUMENT, NOT_ACTIVE. */
 FP32SHIM_API int fp32shim_get_floor(char* floor, size_t size);
 
 /* Opens a scope on this thread, inside its open scopes. Products that this thread calls get the scope's label in
@@ -134,10 +135,14 @@ FP32SHIM_API int fp32shim_get_floor(char* floor, size_t size);
  *
  * label: a name for this part of the work, such as "layer3.attn". Labels of nested scopes are joined by '/',
  * outermost first: "inference/layer3.attn". A label that begins with '.' is joined without '/': "Model" and
- * ".encoder" make "Model.encoder", one label. NULL or "": the scope adds no label. precision: as in
- * fp32shim_set_precision. The innermost scope with a precision counts. NULL: this scope has none. floor: as in
- * fp32shim_set_floor, until the scope is popped. It cannot loosen the floors of outer scopes. NULL: this scope has
- * none. Errors: INVALID_ARGUMENT (unknown name), NOT_ACTIVE, SCOPE_DEPTH. After an error there is nothing to pop. */
+ * ".encoder" make the single label "Model.encoder". If label is NULL or "", the scope adds no label.
+ *
+ * precision: a name as in fp32shim_set_precision, or NULL if this scope has no precision. The innermost scope that
+ * has a precision counts.
+ *
+ * floor: a name as in fp32shim_set_floor, or NULL if this scope has no floor. The floor
+ * applies until the scope is popped. It cannot loosen the floors of outer scopes. Errors: INVALID_ARGUMENT (unknown
+ * name), NOT_ACTIVE, SCOPE_DEPTH. After an error there is nothing to pop. */
 FP32SHIM_API int fp32shim_push_scope(const char* label, const char* precision, const char* floor);
 
 /* Closes the innermost scope that this thread has opened by fp32shim_push_scope. NVTX ranges that were opened
@@ -147,11 +152,11 @@ FP32SHIM_API int fp32shim_pop_scope(void);
 
 /* Returns the number of scopes that this thread has opened by fp32shim_push_scope and not closed; 0 if the library is
  * not active. Code may be left just after a push, before it notes that it has pushed (KeyboardInterrupt, siglongjmp).
- * Such code calls this function before the push, and afterwards pops down to the number returned. */
+ * Such code calls fp32shim_scope_depth before the push, and afterwards pops scopes until that depth is reached. */
 FP32SHIM_API int fp32shim_scope_depth(void);
 
-/* Reads the policy files again: that of FP32_MATMUL_POLICY, by the variable's first value, and the site's. If they
- * are free of errors, puts them in force at once for all threads. Settings of this API, of the live controls and of
+/* Reads the policy files again: the file that FP32_MATMUL_POLICY named at the first reading, and the site's file. If
+ * they have no errors, puts them in force at once for all threads. Settings of this API, of the live controls and of
  * the environment stay, with their floors. If the files have errors, the policy in force stays, whatever
  * FP32_MATMUL_ON_ERROR says. Reads files and allocates, so it is not for a hot path.
  * Errors: POLICY_ERROR, NOT_ACTIVE. */
@@ -160,13 +165,13 @@ FP32SHIM_API int fp32shim_reload_policy(void);
 /* Returns what this process's recording (FP32_MATMUL_LOG=NAME.fp32rec) says of the last product that this thread
  * asked for: at which precision it ran, and why. Takes some microseconds, and more if the recording has many texts.
  *
- * product: receives the answer. size: sizeof(fp32shim_product). Errors: INVALID_ARGUMENT (another size, or NULL),
- * NOT_ACTIVE, NOT_RECORDED; then the product is empty. */
+ * product: receives the answer. size: must be sizeof(fp32shim_product). Errors: INVALID_ARGUMENT (size is another
+ * number, or product is NULL), NOT_ACTIVE, NOT_RECORDED. After the last two, the product is empty. */
 FP32SHIM_API int fp32shim_last_product(fp32shim_product* product, size_t size);
 
 #ifndef FP32SHIM_IS_THE_LIBRARY
 
-/* ---- how the functions are found: no part of the interface ---- */
+/* ---- How the functions of the library are found. This part of the header is no part of the interface. ---- */
 
 static inline void* fp32shim_find(void** kept, const char* name) {
     void* found = __atomic_load_n(kept, __ATOMIC_RELAXED);
@@ -174,10 +179,10 @@ static inline void* fp32shim_find(void** kept, const char* name) {
         found = dlsym(NULL, name); /* in glibc, NULL is RTLD_DEFAULT */
         __atomic_store_n(kept, found == NULL ? (void*)kept : found, __ATOMIC_RELAXED);
     }
-    return found == (void*)kept ? NULL : found; /* its own address stands for a function that is not there */
+    return found == (void*)kept ? NULL : found; /* the address `kept` stands for a missing function */
 }
 
-/* Defines the function `name`, which calls that of the library, or returns `otherwise`. */
+/* Defines the function `name`, which calls the library's function or, if it is missing, returns `otherwise`. */
 #define FP32SHIM_FORWARD(result, name, parameters, arguments, otherwise)                          \
     static inline result name parameters {                                                        \
         static void* kept = NULL;                                                                 \
