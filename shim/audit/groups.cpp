@@ -23,8 +23,8 @@ constexpr std::size_t group_limit = 1 << 16;
 constexpr std::size_t longest_search = 64;
 constinit std::atomic<CallGroup*> groups{nullptr};  // an array of group_limit groups
 
-/// Returns the table of groups, made on first use; nullptr if there is no memory. A forked child continues with a
-/// copy.
+/// Returns the table of groups, and maps its memory on the first call. Returns nullptr if there is no memory. A
+/// forked child continues with a copy of the table.
 CallGroup* all_groups() {
     CallGroup* known = groups.load(std::memory_order_acquire);
     if (known != nullptr) return known;
@@ -46,7 +46,7 @@ double fraction_of(std::uint64_t seed, std::uint64_t call) {
     return static_cast<double>(system::splitmix64(state) >> 11) * 0x1p-53;
 }
 
-/// The formats that a tolerance may allow, cheapest first.
+/// A format that a tolerance may allow, with its precision. Each array below begins with the cheapest format.
 struct CandidateFormat {
     Precision precision;
     AuditFormat format;
@@ -56,22 +56,22 @@ constexpr CandidateFormat candidates[] = {{Precision::medium, AuditFormat::bf16}
 constexpr CandidateFormat candidates_of_float64[] = {
     candidates[0], candidates[1], {Precision::single, AuditFormat::fp32}};
 
-/// Returns the precision of products that are not lowered.
+/// Returns the precision of a product that runs in its own type.
 Precision exact_precision(bool is_double) { return is_double ? Precision::fp64 : Precision::highest; }
 
 const policy::Rule* rule_of(const policy::Decision& decision, const policy::Policy& policy) {
     return decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
 }
 
-/// Returns the tolerance by which audits of this decision are judged.
+/// Returns the tolerance by which audits of calls with this decision are judged.
 policy::Tolerance tolerance_of(const policy::Decision& decision, const policy::Policy& policy) {
     const policy::Rule* const rule = rule_of(decision, policy);
     return rule != nullptr && rule->tolerance ? *rule->tolerance
                                               : policy::Tolerance{policy.audit_tolerance, policy.audit_metric};
 }
 
-/// Chooses the cheapest format that the group's audits have shown to be within the tolerance, but none below the
-/// decision's own precision.
+/// Chooses the cheapest format that the group's audits have shown to be within the tolerance. Never chooses a format
+/// with fewer digits than the decision's own precision.
 void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, JudgedDecision& verdict) {
     bool is_allowed = false;  // a floor may forbid the cheapest formats
     bool is_beyond = false;
@@ -99,7 +99,8 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Judg
     verdict.decision.reason = verdict.tested || verdict.group == nullptr ? Reason::learning : Reason::over_tolerance;
 }
 
-/// Pins the call if an audit of the group found the decision's format beyond the policy's tolerance.
+/// Makes the call run in its own type if an audit of its group found an error beyond `tolerance` in the decision's
+/// format.
 void judge_by_guard(double tolerance, bool is_double, JudgedDecision& verdict) {
     const Precision exact = exact_precision(is_double);
     const auto applied = policy::format_of(verdict.decision.precision);
@@ -180,7 +181,7 @@ void set_audit_formats(record::Audit& audit, const policy::Policy& policy, std::
         audit.reference = wider;
         audit.tested = ran;
     } else if (is_guarded) {
-        audit.tested = ran;  // a guard judges the format in which the group runs
+        audit.tested = ran;  // a guard judges the format in which the calls of the group run
     } else {
         audit.tested = against.value_or(ran != own ? ran : is_double ? AuditFormat::fp32 : AuditFormat::tf32);
     }

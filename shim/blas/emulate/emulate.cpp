@@ -10,8 +10,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Runs an in-place trmm. B is both input and output, so it is rounded in its own memory. That is done last, when
-/// nothing can fail.
+/// Runs an in-place trmm. B is both input and output, so it is rounded in its own memory. B is rounded last, when
+/// nothing can fail any more.
 EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kernel, Routine same,
                                       ProductScratch& scratch) {
     const std::size_t bytes = rounded_copy_bytes(operand_a(product));
@@ -58,7 +58,8 @@ EmulationResult emulate_rounded(const Level3& product, const EmulationStep& step
     return EmulationResult::done;
 }
 
-/// Runs the products of parts one after the other. The first one also multiplies C by beta; the others add to C.
+/// Runs the products of parts one after the other. The first product also multiplies C by beta; the other products
+/// add to C.
 EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProduct> products, Routine same,
                               Routine gemm, ProductScratch& scratch) {
     if (is_in_place(product)) return sum_trmm_in_place(product, products, same, scratch);
