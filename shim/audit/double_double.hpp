@@ -1,5 +1,6 @@
-// Numbers with twice the digits of float64, as references for results in float64. After T. J. Dekker, "A
-// floating-point technique for extending the available precision", Numerische Mathematik 18 (1971).
+// Numbers with twice the digits of float64, which serve as references for float64 results. The algorithms are those
+// of T. J. Dekker, "A floating-point technique for extending the available precision", Numerische Mathematik 18
+// (1971).
 #pragma once
 
 namespace fp32shim::blas {

@@ -20,7 +20,8 @@ struct WrittenRegion {
 };
 WrittenRegion written_region(const Level3& product);
 
-/// Accumulates the differences of all elements of two results. `zeros` are bytes_needed() zero bytes, aligned to 8.
+/// Accumulates the differences of all elements of two results. `zeros` points to bytes_needed() zero bytes, aligned
+/// to 8.
 class ErrorAccumulator {
   public:
     static std::size_t bytes_needed(const Matrix& result);
@@ -60,7 +61,7 @@ class ErrorAccumulator {
         sums.difference += difference * difference;
         sums.reference += reference * reference;
     }
-    /// Returns difference / reference, but 0 for 0/0.
+    /// Returns difference / reference, or 0 if `difference` is 0.
     static double ratio(double difference, double reference) { return difference == 0 ? 0 : difference / reference; }
 
     std::int64_t row_count_;

@@ -21,7 +21,7 @@ using policy::Reason;
 
 constexpr std::size_t group_limit = 1 << 16;
 constexpr std::size_t longest_search = 64;
-constinit std::atomic<CallGroup*> groups{nullptr};  // an array of group_limit groups
+constinit std::atomic<CallGroup*> groups{nullptr};  // points to an array of group_limit groups
 
 /// Returns the table of groups, and maps its memory on the first call. Returns nullptr if there is no memory. A
 /// forked child continues with a copy of the table.
@@ -33,7 +33,8 @@ CallGroup* all_groups() {
                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages < 0 && pages > -4096) return nullptr;
     system::note_mapped();
-    auto* const made = reinterpret_cast<CallGroup*>(pages);  // a group of zeros has no audits
+    auto* const made = reinterpret_cast<CallGroup*>(pages);  // a group that consists of zero bytes is valid and has
+                                                             // no audits
     if (groups.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return made;
     system::note_unmapping();
     system::raw::syscall6(SYS_munmap, pages, size);
@@ -80,8 +81,8 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Judg
     for (const auto& [precision, format] : tried) {
         is_allowed |= precision == verdict.decision.precision;
         if (!is_allowed || verdict.group == nullptr) continue;
-        const std::uint32_t audits =
-            verdict.group->audit_count(format);  // read before the error, which add_error() stores first
+        const std::uint32_t audits = verdict.group->audit_count(format);  // the count is read before the error, since
+                                                                          // add_error() stores the error first
         if (verdict.group->worst_error(format) > tolerance.error) {
             is_beyond = true;
             continue;
@@ -94,7 +95,7 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Judg
         if (is_beyond) verdict.decision.reason = Reason::over_tolerance;
         return;
     }
-    if (!is_allowed) return;  // the decision lowers nothing
+    if (!is_allowed) return;  // the decision does not lower the precision
     verdict.decision.precision = exact_precision(is_double);
     verdict.decision.reason = verdict.tested || verdict.group == nullptr ? Reason::learning : Reason::over_tolerance;
 }
@@ -122,8 +123,8 @@ void CallGroup::add_error(AuditFormat tested, double error) {
     double worst = errors.worst.load(std::memory_order_relaxed);
     while (error > worst && !errors.worst.compare_exchange_weak(worst, error, std::memory_order_relaxed)) {
     }
-    errors.audits.fetch_add(
-        1, std::memory_order_release);  // stored last, so that a thread that sees the audit also sees its error
+    errors.audits.fetch_add(1, std::memory_order_release);  // the count is stored last, so that a thread that sees
+                                                            // the audit also sees its error
 }
 
 std::uint32_t CallGroup::audit_count(AuditFormat tested) const {
@@ -150,7 +151,7 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
     system::Hash hash;
     hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
     hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch)).add(scope_key());
-    hash.add(in_force.generation);  // a reload begins new groups
+    hash.add(in_force.generation);  // a reload of the settings begins new groups
     const std::uint64_t group = hash.value();
     return in_force.distinguishes_call_paths() ? where::combined_row_key(group, where::location_key(in_force))
                                                : group;
@@ -188,8 +189,8 @@ void set_audit_formats(record::Audit& audit, const policy::Policy& policy, std::
 }
 
 bool choose_for_audit(JudgedDecision& verdict, const policy::Policy& policy) {
-    // An audit that had no memory or met a NaN tells nothing. A group with only such audits must not audit every
-    // call.
+    // An audit that had no memory or met a NaN shows nothing about the format. `most` keeps a group that has only
+    // audits of this kind from auditing every call.
     const std::uint32_t most = verdict.tested ? 4 * first_audits : first_audits;
     verdict.is_early = verdict.group != nullptr && verdict.group->claim_early_audit(most);
     if (verdict.is_early) return true;

@@ -52,7 +52,7 @@ class DenseFactors {
         for_each_two_factor_product<ReferenceNumber<Real>>(product_,
                                                            [&](const auto& factors) { of_[count_++] = factors; });
     }
-    DenseFactors(const DenseFactors&) = delete;  // the factors point to product_
+    DenseFactors(const DenseFactors&) = delete;  // the factors in `of_` refer to product_
     DenseFactors& operator=(const DenseFactors&) = delete;
 
     std::int64_t summed() const { return count_ * of_[0].depth; }
@@ -89,7 +89,7 @@ class DenseFactors {
 /// B or C has `columns` numbers.
 template <class Real>
 void add_product(const Real* a, const Real* b, Real* c, std::int64_t rows, std::int64_t depth, std::int64_t columns) {
-    constexpr std::int64_t block = 64;  // rows of B that stay in the cache
+    constexpr std::int64_t block = 64;  // the number of rows of B that stay in the cache
     for (std::int64_t first = 0; first < depth; first += block) {
         const std::int64_t last = std::min(first + block, depth);
         for (std::int64_t i = 0; i < rows; ++i) {
@@ -337,7 +337,7 @@ bool reference_stays_in_range(const Level3& product, const OperandExponents& ope
     if (std::max({operands.a.highest, b.highest, operands.c.highest, alpha.highest, beta.highest}) >=
         safe_exponent_of_double_double)
         return false;
-    constexpr int least = -1022 + 53;  // the last digits of a product are normal numbers
+    constexpr int least = -1022 + 53;  // above this exponent, the last digits of a product are normal numbers
     return std::min({lowest, lowest_term, lowest_term + alpha.lowest, lowest + alpha.lowest,
                      operands.c.lowest + beta.lowest}) >= least;
 }

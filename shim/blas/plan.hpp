@@ -12,8 +12,8 @@ namespace fp32shim::blas {
 struct Plan : ExecutionOutcome {
     Preview preview = OperandRounding::tf32_away;
     bool rounds = false;
-    bool has_fixed_order = false;  ///< the shim computes the product itself, in a fixed order
-    bool uses_bf16_units = false;  ///< the shim computes the product itself, on BF16 units
+    bool has_fixed_order = false;  ///< true if the shim computes the product itself, in a fixed order
+    bool uses_bf16_units = false;  ///< true if the shim computes the product itself, on BF16 units
     int threads = 0;               ///< the largest number of threads on which the shim computes; 0: as many as the
                                    ///< library may use
 };

@@ -242,7 +242,7 @@ void describe_call(const Site& site, const Frame& frame, Product& product) {
             set_sizes(product.level3, call);
             return;
         case Batching::pointers:
-            return;  // only functions of cuBLAS take such batches
+            return;  // only functions of cuBLAS take batches by pointers
     }
 }
 

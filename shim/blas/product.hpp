@@ -1,4 +1,4 @@
-// The first step of a call: reads its arguments by role instead of by position.
+// The first step of a call to a CPU library: reads the call's arguments by role instead of by position.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@ namespace fp32shim::cublas {
 
 struct alignas(8) Device {                // the struct fits in one word, so that threads read it atomically
     std::int32_t index = -1;              ///< the ordinal of the device in CUDA; -1: unknown
-    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
+    std::int32_t compute_capability = 0;  ///< 10·major + minor of the compute capability; 0: unknown
 
     bool operator==(const Device&) const = default;
 };

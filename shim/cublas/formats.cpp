@@ -111,7 +111,7 @@ Format format_of_algorithm(const RequestedPrecision& asked) {
 struct WantedFormat {
     Format format;
     Reason reason;
-    bool only_without_algorithm = false;  ///< the format needs the default algorithm instead of the program's
+    bool only_without_algorithm = false;  ///< true if the format needs the default algorithm instead of the program's
 };
 
 /// The lowest format that each floor allows, indexed by floor.

@@ -67,7 +67,7 @@ struct RequestedPrecision {
                                     ///< math mode
     std::int32_t compute_type = 0;  ///< 0: the function has no compute type; -1: the value is invalid
     std::int32_t algorithm = -1;
-    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
+    std::int32_t compute_capability = 0;  ///< 10·major + minor of the GPU's compute capability; 0: unknown
     bool is_grouped = false;              ///< true if the function takes batches in groups, and computes in FP32 or
                                           ///< TF32 only
     bool has_compute_type_form = true;    ///< true if the library has an equivalent function that takes a compute

@@ -53,7 +53,7 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
     const bool is_simple =
         product.asked.control == FormatControl::compute_type && plan.applied != policy::AppliedFormat::unchanged &&
         plan.change.how != record::How::math_mode && plan.change.math_mode < 0 && plan.change.mantissa_bits == 0 &&
-        product.device.compute_capability != 0 &&  // device_of() asks again while this is 0
+        product.device.compute_capability != 0 &&  // device_of() asks for the device again while this is 0
         !depends_on_math_mode({.compute_type = compute_type});
     const bool is_recorded = in_force.recording != nullptr;
     const bool is_watched = (in_force.is_logging() && !is_recorded) || site.by_importers ||

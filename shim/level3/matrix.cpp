@@ -146,7 +146,7 @@ std::uint32_t nearest_float32(std::uint64_t bits) {
     constexpr std::uint64_t too_large = std::uint64_t{1023 + 128} << 52;
     if (size >= too_large) return sign | 0x7f800000U;
     if (size >= lowest_normal) {
-        // A carry into the exponent is right, up to infinity.
+        // A carry into the exponent gives the right result, which may be infinity.
         const std::uint64_t rounded = size + (std::uint64_t{1} << (cut - 1)) - 1 + (size >> cut & 1);
         constexpr std::uint64_t bias_change = std::uint64_t{1023 - 127} << 23;
         return sign | static_cast<std::uint32_t>((rounded >> cut) - bias_change);

@@ -88,7 +88,7 @@ class OperandView {
             case Operation::hemm:
                 if (row == column) return {stored_element(row, row).re};
                 return is_there ? stored_element(row, column) : conj(stored_element(column, row));
-            default:  // trmm, trsm
+            default:  // a trmm or trsm
                 if (row == column && product_->diag == 'U') return {1.0F};
                 return is_there ? stored_element(row, column) : Number::missing_element();
         }

@@ -60,7 +60,7 @@ record::Audit received_by(const OperandFinding& bad, std::int64_t number, const 
     return audit;
 }
 
-/// Returns the larger magnitude of a scalar's parts, or 0 if the routine has no such scalar.
+/// Returns the larger magnitude of a scalar's parts, or 0 if the routine does not have the scalar.
 float scalar_magnitude(const Level3& single, bool is_beta) {
     float largest = 0;
     any_number_of_scalar(single, is_beta, [&largest](StoredNumber number) {

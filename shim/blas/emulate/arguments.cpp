@@ -73,7 +73,7 @@ bool arguments_are_valid(const Level3& product) {
 bool multiplies(const Level3& product) {
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);
-    if (a.rows <= 0 || a.columns <= 0) return false;  // the length of a vector may be negative
+    if (a.rows <= 0 || a.columns <= 0) return false;  // the length that a call gives for a vector may be negative
     if (has_b(product.operation) && (b.rows <= 0 || b.columns <= 0 || b.data == nullptr)) return false;
     if (has_vector(product.operation)) {
         constexpr OperationSet not_scaled{Operation::sdsdot, Operation::rot};

@@ -30,7 +30,8 @@ EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kern
 
 EmulationResult emulate_rounded(const Level3& product, const EmulationStep& step) {
     const bool is_rank_k = !has_b(product.operation);
-    const bool rounds_lines = step.rounded.round_a.fixed_point_bits() > 0;  // only panels have whole lines
+    const bool rounds_lines = step.rounded.round_a.fixed_point_bits() > 0;  // fixed-point rounding needs whole lines,
+                                                                            // which only panels have
     if (rounds_lines || (is_rank_k && step.is_of_parts)) return emulate_in_blocks(product, step);
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);
@@ -68,7 +69,7 @@ EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProd
     for (const RoundedProduct& rounded : products) {
         const EmulationResult result = emulate_rounded(addend, {rounded, true, same, gemm, &scratch});
         if (result != EmulationResult::done)
-            return result;  // only the first product can fail: the others need no more memory
+            return result;  // only the first product can fail, since the others need no more memory
         addend.beta = one;
     }
     return EmulationResult::done;

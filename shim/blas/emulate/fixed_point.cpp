@@ -34,9 +34,9 @@ int unit_of_line(std::uint64_t largest, int bits) {
 std::uint64_t rounded(std::uint64_t number, int unit) {
     const std::uint64_t size = number & ~sign;
     const int field = static_cast<int>(size >> fraction_bits);
-    const int cut = unit - std::max(field - 1, 0);  // bits of the significand below the unit
+    const int cut = unit - std::max(field - 1, 0);  // number of bits of the significand below the unit
     if (cut <= 0) return number;
-    if (cut > fraction_bits + 1) return number & sign;  // less than half a unit
+    if (cut > fraction_bits + 1) return number & sign;  // the magnitude is less than half a unit
     const std::uint64_t significand = field > 0 ? (size & (implicit_bit - 1)) | implicit_bit : size;
     const std::uint64_t half = (std::uint64_t{1} << (cut - 1)) - 1 + (significand >> cut & 1);
     const std::uint64_t kept = (significand + half) >> cut << cut;

@@ -17,7 +17,7 @@ struct Float32Routine {
 /// The limit, in bytes, for the float32 copies of one product. Larger products run in float64.
 inline constexpr std::size_t float32_copy_limit = std::size_t{1} << 30;
 
-/// Returns the memory for float32 copies of a float64 product's operands and result, in bytes; SIZE_MAX on overflow.
+/// Returns the size in bytes of float32 copies of a float64 product's operands and result; SIZE_MAX on overflow.
 std::size_t float32_copy_bytes(const Level3& product);
 
 /// Calls the Float32Routine at `context` for `product`, which may be a whole product or a block of one. Has the type

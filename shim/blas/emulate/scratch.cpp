@@ -134,7 +134,7 @@ ScratchBlock* take_block(ThreadScratchBlocks& own, const void* user) {
 /// Replaces the block's memory by at least `bytes` bytes. Returns false if the kernel has no memory. Doubles the
 /// size, up to `limit`, so that slowly growing products do not map memory each time; untouched pages cost nothing.
 bool grow(ScratchBlock& block, std::size_t bytes, std::size_t limit) {
-    const system::SignalHold hold;  // a handler may leave by siglongjmp
+    const system::SignalHold hold;  // a signal handler may leave by siglongjmp
     if (block.memory != nullptr) munmap(block.memory, block.capacity);
     const std::size_t ahead = std::max(bytes, std::min(2 * block.capacity, limit));
     if (ahead < huge_page) {

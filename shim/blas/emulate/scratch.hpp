@@ -35,8 +35,8 @@ void release_scratch(const ScratchMemory& scratch);
 /// scratch.block != nullptr.
 void set_helper_threads(const ScratchMemory& scratch, HelperThreads* helpers);
 
-/// Scratch memory of one product, on the stack of its call. Taken when first needed, and held until the product is
-/// complete.
+/// The scratch memory of one product. The object lies on the stack of the product's call. The memory is taken when it
+/// is first needed, and held until the product is complete.
 struct ProductScratch {
     std::size_t limit = 0;
     std::size_t leading_bytes = 0;  ///< size of leading_memory(), a multiple of 64

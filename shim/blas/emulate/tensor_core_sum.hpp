@@ -38,7 +38,8 @@ inline constexpr int sums_at_once = 16;
 template <int sums>
 struct BlockFactors {
     std::int32_t exponents[longest_block][sums];
-    std::int32_t significands[longest_block][sums];  ///< with their signs, in units of the last fraction bit
+    std::int32_t significands[longest_block][sums];  ///< significands with their signs, in units of the last fraction
+                                                     ///< bit
     float numbers[longest_block][sums];
     bool are_finite = true;
 

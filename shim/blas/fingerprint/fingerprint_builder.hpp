@@ -2,7 +2,7 @@
 // of floats, but not on the pieces, so a result has the same fingerprint for each leading dimension.
 //
 //     matrix    | column | column | … | column | column | … |       as stored: columns, or rows in row-major order
-//               | group of 1/32 of the columns  | group      |
+//               | group of 1/32 of all columns | group      |
 //
 // Lane i of a group adds to sum (i + rotation) mod 32 of the sketch. Each group has a different rotation. Otherwise a
 // row of a matrix (one element of each column) could fall into a single sum, and its estimate would be bad.
@@ -33,7 +33,7 @@ class FingerprintBuilder {
 
     void add(const float* floats, std::size_t count);
     void end_group();
-    /// Returns the number of floats so far.
+    /// Returns the number of floats that were added so far.
     std::uint64_t float_count() const { return count_; }
 
     /// Returns the fingerprint of all floats that were added. A float that is not finite affects only the hash. Must

@@ -22,8 +22,8 @@ inline constexpr std::size_t lane_count = record::sketch_size;
 inline constexpr std::uint32_t hash_factor = 0x9e3779b1;
 inline constexpr int hash_rotation = 16;
 
-/// Replaces a word, or each word of a vector, by a pseudo-random number: the finalizer "lowbias32" of C. Wellons'
-/// hash prospector.
+/// Replaces a word, or each word of a vector, by a pseudo-random number that depends on it. The function is
+/// "lowbias32" of C. Wellons' hash prospector.
 template <class Words>
 [[gnu::always_inline]] constexpr void mix(Words& words) {
     words = (words ^ words >> 16) * 0x7feb352dU;
@@ -34,7 +34,8 @@ constexpr std::uint32_t mixed(std::uint32_t word) {
     mix(word);
     return word;
 }
-inline constexpr std::uint32_t sign_step = 0x9e3779b9;  ///< lane i has the signs mixed(seed + i * sign_step)
+inline constexpr std::uint32_t sign_step = 0x9e3779b9;  ///< the word of signs of lane i is mixed(seed + i *
+                                                        ///< sign_step)
 
 struct alignas(64) FingerprintLanes {
     std::uint32_t hash[lane_count];
@@ -91,7 +92,7 @@ class BlockSplitter {
     std::size_t rest_count_ = 0;
 };
 
-/// Adds blocks of lane_count floats to the lanes, and the lanes' sums to `sums`.
+/// Adds blocks of lane_count floats to the lanes, and adds the lanes' sums to `sums`.
 using FingerprintKernel = void (*)(FingerprintLanes& lanes, double* sums, const float* floats, std::size_t blocks);
 
 /// The loops of an instruction set. Most results have no NaN or infinity, so a second loop, which leaves NaN and

@@ -24,7 +24,8 @@ namespace {
 bool kernel_grants_amx() {
     constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, since Linux 5.16
     constexpr long tile_data = 18;               // number of the tile registers in the processor's state
-    return system::raw::syscall6(SYS_arch_prctl, request_permission, tile_data) == 0;  // sets no errno
+    return system::raw::syscall6(SYS_arch_prctl, request_permission, tile_data) == 0;  // this system call does not
+                                                                                       // set errno
 }
 
 /// Returns the time of one multiplication of a tile, divided by the number of the tile's products. The factors are

@@ -16,7 +16,8 @@ MultiplyJob<Real> job_of(const Level3& product, const TwoFactorProduct<Element<R
     job.left = {factors.left, false};
     job.right = {factors.right, true};
     if (is_trmm_or_trsm(product.operation)) {
-        const bool is_upper = (product.uplo == 'U') != transposes(product.trans_a);  // op(A)
+        const bool is_upper = (product.uplo == 'U') != transposes(product.trans_a);  // true if op(A) is upper
+                                                                                     // triangular
         job.summed_by_row = product.side == 'L';
         job.summed = is_upper == job.summed_by_row ? Summed::from : Summed::up_to;
     }
@@ -46,7 +47,7 @@ template MultiplyJob<double> job_of(const Level3&, const TwoFactorProduct<Elemen
 
 namespace {
 
-/// The size of the copy that is made at a time of the operand that a trmm in place overwrites.
+/// The size of one copy. A trmm in place copies the operand that it overwrites in pieces of this size.
 constexpr std::int64_t bytes_copied_at_once = std::int64_t{8} << 20;
 
 /// Returns the number of columns or rows that a trmm in place copies and computes at a time.

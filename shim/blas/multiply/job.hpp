@@ -16,7 +16,7 @@ namespace fp32shim::blas {
 template <class Real>
 struct JobFactor {
     OperandView<Element<Real>> view;
-    bool is_swapped = false;  ///< the index of the sum is the row of `view`
+    bool is_swapped = false;  ///< true if the index of the sum is the row of `view`
 
     /// Returns the element at the index `index` of the result and the index `summed` of the sum.
     Element<Real> at(std::int64_t index, std::int64_t summed) const {
@@ -38,7 +38,7 @@ struct MultiplyJob {
     JobFactor<Real> right;
     Real* result = nullptr;  ///< element (i, j) is at result + (i + j * ld) * width
     std::int64_t ld = 0;
-    int width = 1;  ///< numbers per element
+    int width = 1;  ///< count of numbers in an element
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     std::int64_t depth = 0;
@@ -49,7 +49,7 @@ struct MultiplyJob {
     Part written = Part::whole;  ///< the part of the column-major result that is written
     bool has_real_diagonal = false;
     InPlace in_place = InPlace::none;
-    bool solves = false;  ///< multiplies by the inverse of the triangular factor (solve.hpp)
+    bool solves = false;  ///< true if the job multiplies by the inverse of the triangular factor (solve.hpp)
 
     Matrix result_matrix() const {
         constexpr bool is_double = sizeof(Real) == sizeof(double);

@@ -43,7 +43,7 @@ struct ThreadTeam : HelperThreads {
 /// smallest stack of a thread.
 struct ThreadLimit {
     int count = 1;
-    std::size_t (*least_stack)(const pthread_attr_t*) = nullptr;  ///< nullptr: unknown
+    std::size_t (*least_stack)(const pthread_attr_t*) = nullptr;  ///< nullptr if the smallest stack is unknown
 };
 
 /// Calls the team's work on up to `threads.count` threads at once, including the calling thread, and returns when the

@@ -70,7 +70,7 @@ template <class Real>
 struct TileLoops {
     int rows;
     int columns;
-    std::int64_t summed_at_once;  ///< length of a block of the sum
+    std::int64_t summed_at_once;  ///< length of a block of the sum, in numbers
     /// Stores the sums in `tile`, column by column.
     void (*sum)(const Real* left, const Real* right, std::int64_t depth, Real* tile);
     /// Sets each element of the result to alpha sum + beta element. Does not read the element if beta is 0.

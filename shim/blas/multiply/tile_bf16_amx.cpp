@@ -70,9 +70,9 @@ void sum(const float* left, const float* right, std::int64_t depth, float* tile)
     _tile_zero(2);
     _tile_zero(3);
     for (std::int64_t p = 0; p < depth; p += unit, left += rows * unit / 2, right += columns * unit / 2) {
-        _tile_loadd(4, right, row_bytes);  // 16 columns of C
+        _tile_loadd(4, right, row_bytes);  // tiles 4 and 5 have the numbers for 16 columns of C each
         _tile_loadd(5, right + 16 * unit / 2, row_bytes);
-        _tile_loadd(6, left, left_row_bytes);  // 16 rows of C
+        _tile_loadd(6, left, left_row_bytes);  // tiles 6 and 7 have the numbers for 16 rows of C each
         _tile_loadd(7, left + 16, left_row_bytes);
         _tile_dpbf16ps(0, 4, 6);
         _tile_dpbf16ps(1, 4, 7);

@@ -214,7 +214,7 @@ void sum_interleaved(const Terms& terms, const StridedVector<const Real>& a, con
         std::int64_t at = first;
         for (; are_adjacent && at + Terms::sums <= end; at += Terms::sums) add(a.data + at, b.data + at);
         for (; at < end; at += Terms::sums) {
-            Real of_a[Terms::sums] = {};  // zeros change no sum
+            Real of_a[Terms::sums] = {};  // the numbers beyond the end are zeros, which change no sum
             Real of_b[Terms::sums] = {};
             for (std::int64_t i = 0; i < Terms::sums && at + i < end; ++i) {
                 const std::int64_t element = (at + i) / width, part = (at + i) % width;

@@ -1,4 +1,4 @@
-// Products with a vector, and sums over vectors, in the order of the CPU mode `reproducible`.
+// Products with a vector, and sums over vectors, in the fixed order of operations of the CPU mode `reproducible`.
 #pragma once
 
 #include "shim/blas/emulate/instruction_set.hpp"

@@ -98,8 +98,8 @@ class GpuTimedCall : public CallTime {
     void keep_events();
 
     EventPair* pair_ = nullptr;  ///< nullptr if the call is not measured
-    EventPairPool* pairs_;       ///< has a value if is_due() has returned true
-    Stream stream_;              ///< has a value if `pair_` is not nullptr
+    EventPairPool* pairs_;       ///< valid if is_due() has returned true
+    Stream stream_;              ///< valid if `pair_` is not nullptr
 };
 
 }  // namespace fp32shim::cublas

@@ -30,7 +30,7 @@ using policy::Reason;
 constexpr int check_algorithm = 6;  // index, from 0, of the argument `algo` of cublasLtMatmulAlgoCheck, which follows
                                     // the layouts
 
-// ---- describe ----------------------------------------------------------------------------------------------------
+// ---- Functions that describe a product ---------------------------------------------------------------------------
 
 struct LtProduct {
     Product product;
@@ -171,7 +171,7 @@ bool describe(const Site& site, const MatmulDescription& parts, const void* algo
     return true;
 }
 
-// ---- run ---------------------------------------------------------------------------------------------------------
+// ---- Functions that run a product --------------------------------------------------------------------------------
 
 /// Stores facts about the algorithm that ran in the outcome of a successful call.
 struct AlgorithmReporter {
