@@ -95,7 +95,7 @@ void* thread_count_in(const LoadedObject& library) {
 
 int library_thread_count(const LoadedObject& library) {
     void* count = thread_count_in(library);
-    if (count == nullptr) {  // Debian's libblas.so.3 calls libopenblas.so.0
+    if (count == nullptr) {  // a library may only pass calls on, as Debian's libblas.so.3 does to libopenblas.so.0
         const elf::ReadGuard reading;
         visit_needed_libraries(
             library, [&](const LoadedObject& needed) { return (count = thread_count_in(needed)) != nullptr; });

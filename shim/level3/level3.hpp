@@ -119,7 +119,7 @@ struct Level3 {
     bool is_complex = false;  ///< true if elements are pairs of numbers
     bool row_major = false;   ///< true only for calls of CBLAS with row-major matrices
     char side = 0;            ///< 'L' or 'R', if has_side_argument(operation)
-    char uplo = 0;            ///< 'U' or 'L'
+    char uplo = 0;            ///< 'U' or 'L': the triangle that the operation reads or writes
     /// 'N', 'T' or 'C'; for gemm and gemv also 'R' (conjugated, but not transposed) if the library supports it.
     char trans_a = 0;
     char trans_b = 0;

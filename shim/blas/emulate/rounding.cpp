@@ -166,7 +166,7 @@ void round_at_random(const float* from, float* to, std::size_t count, RandomStre
         if constexpr (rounding == OperandRounding::fp32_perturbed) {
             const std::uint64_t size = std::bit_cast<std::uint32_t>(from[i]) & magnitude;
             const bool stays = size == 0 || size >= infinity;
-            // A number moves by one unit down, by none, or by one up, but never to infinity.
+            // A number is moved down by one unit, kept, or moved up by one unit, but never becomes infinite.
             const std::uint64_t moved = stays ? size : std::min<std::uint64_t>(size + random % 3 - 1, infinity - 1);
             to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(moved) |
                                          (std::bit_cast<std::uint32_t>(from[i]) & ~magnitude));

@@ -13,8 +13,8 @@
 namespace fp32shim::blas {
 namespace {
 
-// A row's hash is mixed from a sum of products (the NH hash of UMAC). Word i of a row is added to its key, which is i
-// + 1 times `key_step`. Then each pair of neighbouring words is multiplied with each other, to 64 bits.
+// A row's hash is mixed from a sum of products (the NH hash of UMAC). Each word i of a row is added to its key, which
+// is i + 1 times `key_step`. The two words of each neighbouring pair are then multiplied to a 64-bit product.
 constexpr std::uint32_t key_step = 0x9e3779b9;
 
 constexpr std::uint64_t product_of(std::size_t i, std::uint32_t word, std::uint32_t next_word) {

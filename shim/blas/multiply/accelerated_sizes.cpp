@@ -1,6 +1,6 @@
 // Supports the CPU mode `accelerate`: finds the units of this processor that multiply BF16 numbers, and tells from
 // which size of a product they are faster than float32. They are never faster for products of fewer than fewest_terms
-// terms. For larger products, a model estimates the times of both.
+// terms. For larger products, a model estimates the time with BF16 units and the time in float32.
 #include <sys/syscall.h>
 
 #include <algorithm>

@@ -128,8 +128,8 @@ double rounded(const Unrounded& x, FloatSettings settings) {
     if (x.magnitude == 0) return rounding == FloatSettings::down ? -0.0 : 0.0;
     const double sign = x.is_negative ? -1 : 1;
     const int exponent = x.exponent + Unrounded::highest_bit(x.magnitude);
-    // In this mode, the processor flushes a result to zero if it is tiny when rounded to as many bits as a normal
-    // number has.
+    // With this setting, the processor replaces a result by zero if the result is tiny when rounded to as many bits
+    // as a normal number has.
     if (settings.flushes_results_to_zero() && exponent < least_exponent &&
         (exponent < least_exponent - 1 ||
          in_units(x, exponent - fraction_bits, rounding) < std::uint64_t{1} << (fraction_bits + 1)))

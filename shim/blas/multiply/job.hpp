@@ -28,7 +28,7 @@ struct JobFactor {
 /// the element's row or column (`up_to`), or begins there (`from`).
 enum class Summed : std::uint8_t { all, up_to, from };
 
-/// The factor that a triangular product or solve overwrites.
+/// The factor, if any, that a triangular product or solve overwrites.
 enum class InPlace : std::uint8_t { none, left, right };
 
 /// One product of two factors with a column-major result, and the part of the result that is to be computed.
@@ -57,13 +57,13 @@ struct MultiplyJob {
                 width * (is_double ? 2 : 1),      width == 2, is_double};
     }
     bool writes(std::int64_t row, std::int64_t column) const { return contains(written, row, column); }
-    /// Returns those of `rows` that are written in column `column`.
+    /// Returns the part of `rows` that is written in column `column`.
     IndexRange written_rows(std::int64_t column, IndexRange rows) const {
         if (written == Part::upper) return {rows.begin, std::min(rows.end, column + 1)};
         if (written == Part::lower) return {std::max(rows.begin, column), rows.end};
         return rows;
     }
-    /// Returns those of `rows` whose sums, in column `column`, begin at an index in `begin` and have an index in
+    /// Returns the part of `rows` whose sums, in column `column`, begin at an index in `begin` and have an index in
     /// `block`.
     IndexRange rows_summed_in_block(std::int64_t column, IndexRange rows, IndexRange begin, IndexRange block) const {
         const auto contains = [](IndexRange range, std::int64_t index) {

@@ -30,7 +30,7 @@ struct PartOfPanel {
     Real* to;
 };
 
-/// The number of elements in a cache line. As many numbers of each row are copied before the next row.
+/// The number of elements in a cache line. The copy loop takes this many numbers from each row at a time.
 template <class Real>
 inline constexpr std::int64_t of_line = 64 / sizeof(Real);
 

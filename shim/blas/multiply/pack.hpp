@@ -20,8 +20,8 @@ template <class Real>
 void pack_panels(const MultiplyJob<Real>& job, bool is_right, IndexRange indices, IndexRange summed, int panel,
                  Real* to);
 
-/// /// Copies `rows` rows of `depth` adjacent numbers. Rows begin `of_row` numbers apart. Number p of row r goes to
-/// to[p * of_number + r].
+/// Copies `rows` rows of `depth` adjacent numbers. Rows begin `of_row` numbers apart. Number p of row r goes to to[p
+/// * of_number + r].
 template <class Real>
 void copy_transposed(const Real* from, std::int64_t of_row, std::int64_t depth, int rows, std::int64_t of_number,
                      Real* to);

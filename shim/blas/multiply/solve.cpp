@@ -13,7 +13,7 @@ namespace {
 template <class Real>
 ComplexNumber<Real> inverse(Element<Real> x) {
     const bool is_wide = (x.re < 0 ? -x.re : x.re) >= (x.im < 0 ? -x.im : x.im);
-    const Real ratio = is_wide ? x.im / x.re : x.re / x.im;  // by Smith's method, in which no square overflows
+    const Real ratio = is_wide ? x.im / x.re : x.re / x.im;  // this is Smith's method, in which no square overflows
     const Real whole = 1 / ((is_wide ? x.re : x.im) * fused_multiply_add_plain(ratio, ratio, Real{1}));
     return is_wide ? ComplexNumber<Real>{whole, -ratio * whole} : ComplexNumber<Real>{ratio * whole, -whole};
 }
@@ -160,7 +160,7 @@ class TriangularSolve {
         const std::int64_t of_row = loops_.solved_columns;
         Real* const x = job_.result + stored(unknowns).begin * of_unknown_ + columns.begin * of_column_;
         const auto count = static_cast<int>(columns.count());
-        if (of_unknown_ == job_.width) {  // then all numbers of a column of X are adjacent
+        if (of_unknown_ == job_.width) {  // in this case all numbers of a column of X are adjacent
             if (to_panel) return copy_transposed(x, of_column_, rows, count, of_row, panel_);
             return copy_transposed(panel_, of_row, count, static_cast<int>(rows), of_column_, x);
         }

@@ -53,8 +53,8 @@ struct UnpackedFactors {
     std::int64_t right_of_summed;
 };
 
-/// A loop over a tile of at most `rows` × `columns`, for products that are too small to be worth packing. The loop
-/// does not read beyond the result's rows and columns if there are fewer.
+/// A loop over a tile of at most `rows` × `columns`, for products that are too small to be worth packing. If the
+/// result has fewer rows or columns, the loop does not read beyond them.
 template <class Real>
 struct UnpackedLoop {
     int rows = 0;
@@ -90,8 +90,8 @@ struct TileLoops {
     void (*convert_left)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
     void (*convert_right)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
     /// Rounds and arranges columns of the right factor that lie where the program stores them. The numbers of a
-    /// column are adjacent, and the next column begins `of_column` floats later. nullptr: there is no quick way for
-    /// stored columns.
+    /// column are adjacent, and the next column begins `of_column` floats later. The member is nullptr if the loops
+    /// have no quick way to do this.
     void (*convert_stored_right)(const Real* first, std::int64_t of_column, int present, std::int64_t depth,
                                  Real* to) = nullptr;
     void (*begin)() = nullptr;  ///< called on each thread before its first tile

@@ -1,6 +1,6 @@
 // The innermost loops, over vectors of the instruction set that the including file is compiled for. Only the
-// loops_*.cpp files include this file. They include no functions that other files inline: the linker could take the
-// copy from a loops_*.cpp file, and the processor may lack its instructions.
+// loops_*.cpp files include this file. They include no header whose functions other files inline: the linker could
+// take the copy of a function from a loops_*.cpp file, and the processor may lack the copy's instructions.
 //
 // Every element of a tile is a sum of short chains of fused multiply-adds (see summed_in_chain). Vectors run over
 // rows, never over the sum, so all instruction sets give the same bits.

@@ -1,6 +1,6 @@
 // The loops of products of a matrix and a vector. Only loops_*.cpp files include this file, through
-// vector_sum_loops.hpp. They include no functions that other files inline (see tile_loops.hpp). Vectors run over
-// rows, never along a sum.
+// vector_sum_loops.hpp. They include no header whose functions other files inline (see tile_loops.hpp). Vectors run
+// over rows, never along a sum.
 #pragma once
 
 #include <cstdint>
@@ -78,7 +78,7 @@ inline void add_real_rows(const Real* from, std::int64_t of_column, int present,
 }
 
 /// Adds multiples of some adjacent columns of complex elements to two vectors of sums. `factors` points to the
-/// factors for the real parts of the sums, as VectorLoops::add_product describes them; the factors for the imaginary
+/// factors for the real parts of the sums, as VectorLoops::AddProduct describes them; the factors for the imaginary
 /// parts follow `of_imaginary` numbers later.
 template <class Real, int columns, bool is_whole>
 inline void add_complex_rows(const Real* from, std::int64_t of_column, int present, const Real* factors,

@@ -1,5 +1,6 @@
 // Vectors of the instruction set that the including file is compiled for. Only tile_loops.hpp and the headers that
-// include tile_loops.hpp include this file. It includes no functions that other files inline (see tile_loops.hpp).
+// include tile_loops.hpp include this file. It includes no header whose functions other files inline (see
+// tile_loops.hpp).
 #pragma once
 
 #include <cstdint>

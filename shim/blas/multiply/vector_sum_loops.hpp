@@ -1,5 +1,6 @@
-// The loops of sums over vectors. Only loops_*.cpp files include this file, and they include no functions that other
-// files inline (see tile_loops.hpp). Vectors run over the parts of a sum (see summed_in_chain), never along a part.
+// The loops of sums over vectors. Only loops_*.cpp files include this file, and they include no header whose
+// functions other files inline (see tile_loops.hpp). Vectors run over the parts of a sum (see summed_in_chain), never
+// along a part.
 #pragma once
 
 #include "shim/blas/multiply/loops.hpp"

@@ -101,7 +101,7 @@ class MatrixVectorProduct {
 
   private:
     static constexpr Real one[] = {1, 0};
-    /// The number of sums that fit in 2 KiB. Few are used at a time, since a thread may have a stack of only 16 KiB.
+    /// The number of sums that are computed at once. They take 2 KiB, since a thread may have only 16 KiB of stack.
     static constexpr std::int64_t numbers_of_sums = 2048 / sizeof(Real);
     static constexpr std::int64_t few_rows = 16;
     static constexpr std::int64_t small_square = 8;

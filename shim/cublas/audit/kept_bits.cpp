@@ -54,8 +54,8 @@ void KeptBitsQuery::store_answer(bool has_run, ExecutionOutcome& done) const {
     const bool is_read = !host.bytes().empty() && stream.read_bytes(address(), host.bytes().data(), sizeof kept) &&
                          stream.wait_for_audit();
     if (is_read) std::memcpy(&kept, host.bytes().data(), sizeof kept);
-    // If the wait was too long, the product may still be running. It then writes the number in nearly every case, so
-    // the copy follows it on the stream.
+    // If the wait was too long, the product may still be running. It then writes the number in nearly every case, and
+    // the copy comes later on the stream.
     if (own_ != nullptr && (kept != not_written || !is_read)) stream.copy_bytes(address(), own_, sizeof kept);
     if (!has_run || done.applied != policy::AppliedFormat::fp64_emulated) return;
     if (kept == not_emulated) done.actual = policy::AppliedFormat::fp64;

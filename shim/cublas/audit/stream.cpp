@@ -61,7 +61,8 @@ bool AuditStream::is_not_capturing() const {
 }
 
 bool AuditStream::wait_until_idle() const {
-    // If copies of this audit have begun, it waits for them, even if another thread has given up in the meantime.
+    // If copies of this audit have begun, this function waits for them, even if another thread has given up in the
+    // meantime.
     if (has_given_up_ || (!has_copies_ && gave_up.load(std::memory_order_relaxed))) return false;
     const std::int64_t begin = system::raw::clock_ns(CLOCK_MONOTONIC);
     std::int64_t length = shortest_sleep_ns;

@@ -68,7 +68,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
         describe_sizes(site, frame, describe_product(site, frame), call);
         event = decision_event(site, in_force, call, plan.decision, done, location);
     };
-    // Failed calls are counted in one row for each status.
+    // Failed calls are counted in one row of the recording for each status.
     const std::uint64_t row_key = status == status_success ? key : system::Hash().add(key).add(status).value();
     recording.count(writer, row_key, begin, end, context->writes_every_call, describe_call);
     return true;

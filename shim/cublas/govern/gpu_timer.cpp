@@ -59,8 +59,8 @@ namespace {
 
 using State = EventPair::State;
 
-/// The number of the process that made the first pairs; 0 if there are none. Forked children of this process cannot
-/// use CUDA.
+/// The number of the process that made the first pairs of events; 0 if there are no pairs. Forked children of this
+/// process cannot use CUDA.
 constinit std::atomic<std::uint32_t> owner{0};
 constinit std::atomic<EventPairPool*> all_pairs{nullptr};
 
@@ -135,8 +135,8 @@ EventPair* unused_pair(EventPairPool& pairs, std::uint64_t context) {
     for (EventPair& pair : pairs.pairs) {
         const State state = pair.state.load(std::memory_order_relaxed);
         if (state == State::unused && pair.begin != nullptr && pair.context == context) return &pair;
-        // If there is none, events of another context are given up. Pairs without events are taken first, then unused
-        // pairs.
+        // If no unused pair has events of this context, another pair gives up its events. Pairs without events are
+        // taken first, then unused pairs.
         const bool is_better =
             other == nullptr || (other->begin != nullptr && pair.begin == nullptr) ||
             (other->state.load(std::memory_order_relaxed) == State::waiting && state == State::unused);

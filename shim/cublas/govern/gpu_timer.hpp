@@ -53,8 +53,8 @@ class GpuTimedCall : public CallTime {
     GpuTimedCall(const GpuTimedCall&) = delete;
     GpuTimedCall& operator=(const GpuTimedCall&) = delete;
 
-    /// Returns true if this call is not to be measured. If it returns false, is_due() decides, and may still say no.
-    /// Takes only a few instructions. Must be called once for each recorded call that multiplies something.
+    /// Returns true if this call is not to be measured. If it returns false, is_due() decides, and may return false
+    /// as well. Takes only a few instructions. Must be called once for each recorded call that multiplies something.
     [[gnu::always_inline]] static bool is_passed_over(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call) {
         if (in_force.gpu_times == 0) return true;
@@ -67,9 +67,8 @@ class GpuTimedCall : public CallTime {
         --context->gpu_calls_left;
         return true;
     }
-    /// Returns true if this call is to be measured. It is, if it is one of the first calls of its kind on this
-    /// thread; of the later calls, one in Settings::gpu_times is measured. Precondition: is_passed_over() has
-    /// returned false.
+    /// Returns true if this call is to be measured: the first calls of each kind on this thread are, and later one
+    /// call in Settings::gpu_times. Precondition: is_passed_over() has returned false.
     bool is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call);
     /// Records the first event of the call, which is about to run on `stream`. Precondition: is_due() has returned
     /// true.
@@ -79,9 +78,9 @@ class GpuTimedCall : public CallTime {
     }
 
   private:
-    /// Returns a hash of facts that distinguish most rows and are known before the call. The line of Python is not
-    /// among these facts, since reading the stack takes longer than the whole measurement. One multiplication to 128
-    /// bits mixes all bits, since the numbers of call sites look random.
+    /// Returns a hash of facts that distinguish most rows of the recording and are known before the call. The line of
+    /// Python is not among these facts, since reading the stack takes longer than the whole measurement. One
+    /// multiplication to 128 bits mixes all bits, since the numbers of call sites look random.
     static std::uint64_t kind_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                  const ThreadContext& context) {
         __extension__ using Wide = unsigned __int128;
