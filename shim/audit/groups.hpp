@@ -67,11 +67,11 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
 /// A decision after the results of its group's audits were applied.
 struct JudgedDecision {
     policy::Decision decision;
-    CallGroup* group = nullptr;  ///< nullptr: audits are off, or there is no room for the group
+    CallGroup* group = nullptr;  ///< nullptr if audits are off, or if there is no room for the group
     /// The format that an audit of this call has to test because the group has too few audits of the format. If the
     /// value is absent, the policy chooses the format.
     std::optional<policy::AuditFormat> tested{};
-    bool is_early = false;  ///< choose_for_audit() chose this call as one of the first of its group
+    bool is_early = false;  ///< true if choose_for_audit() chose this call as one of the first of its group
 };
 
 /// Judges a decision by the audits of its group. Makes the decision stricter if the policy has `action = "pin"` and

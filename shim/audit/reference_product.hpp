@@ -32,8 +32,8 @@ bool reference_stays_in_range(const Level3& product, const OperandExponents& ope
 
 /// Computes `product`. `start` has the values that C (or B of an in-place trmm) had before the call. Returns the
 /// result in the layout of `start`. The result lies in `memory`, which needs bytes_for_reference() bytes, aligned to
-/// 8. Takes about 2·m·n·k / 2e9 seconds, and ten times as long for float64 products. Precondition:
-/// multiplies(product), the operation is not trsm, and reference_stays_in_range().
+/// 8. Takes about 2·m·n·k / 2e9 seconds, and ten times as long for float64 products. Preconditions:
+/// multiplies(product); the operation is not trsm; reference_stays_in_range() has returned true.
 ReferenceMatrix multiply_for_reference(const Level3& product, const Matrix& start, char* memory);
 
 /// Two results of one product, one in the product's own type and one in the tested format, and the region that the

@@ -48,8 +48,8 @@ Format format_of_environment(const RequestedPrecision& asked, const Environment&
 
 Format less_precise_of(Format a, Format b) { return a < b ? a : b; }
 
-/// Returns the format that the handle's math mode allows if the PEDANTIC bit is ignored. A combination of bits that
-/// the header does not list is read bit by bit. A mode with unknown bits is assumed to allow any format.
+/// Returns the format that the handle's math mode allows, without regard to PEDANTIC. A combination of bits that the
+/// header does not list is read bit by bit. A mode with unknown bits is assumed to allow any format.
 Format format_of_mode_bits(const RequestedPrecision& asked) {
     if (!has_known_math_mode(asked)) return Format::fp16;
     switch (asked.math_mode & math_choice) {

@@ -159,8 +159,7 @@ void describe_sizes(const Site& site, const Frame& frame, const Product& product
         call.compute_capability = product.device.compute_capability;
     }
     if (function.product().batching == Batching::groups) {
-        // The library reads the arrays only if it accepts the handle, so the shim must not read them either
-        // otherwise.
+        // The library reads the arrays only if it accepts the handle, so the shim reads them only then.
         if (product.handle != nullptr) describe_groups(arguments, call);
     } else {
         describe_one_size(arguments, function.product(), call);

@@ -128,7 +128,7 @@ struct Level3 {
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;           ///< the dimension that is summed over; 0 if that is the size of a square A
-    const void* alpha = nullptr;  ///< address of one element of the dtype, which is real for herk
+    const void* alpha = nullptr;  ///< address of one element of the dtype, which is real for herk, her and rot
     const void* a = nullptr;
     std::int64_t lda = 0;
     const void* b = nullptr;  ///< in-place operations write their result to this address

@@ -1,6 +1,6 @@
-// Measures how long some products take on their GPU. Two events of the CUDA driver on the product's stream mark its
-// begin and end. They are read without waiting, at a later call or when the program ends. docs/worth.md says what the
-// measured time contains.
+// Measures how long some products take on their GPU. Two events of the CUDA driver on the product's stream mark the
+// beginning and the end of the product. The events are read without waiting, at a later call or when the program
+// ends. docs/worth.md says what the measured time contains.
 #pragma once
 
 #include <array>
