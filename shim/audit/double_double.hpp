@@ -1,11 +1,12 @@
-// Numbers with twice the digits of float64, as references for results in float64. After T. J. Dekker, "A
-// floating-point technique for extending the available precision", Numerische Mathematik 18 (1971).
+// Numbers with twice the digits of float64, which serve as references for float64 results. The algorithms are those
+// of T. J. Dekker, "A floating-point technique for extending the available precision", Numerische Mathematik 18
+// (1971).
 #pragma once
 
 namespace fp32shim::blas {
 
-/// The unevaluated sum of two float64 numbers, of which `low` is at most half a unit in the last place of `high`. It
-/// has about 106 bits, and the range of float64. A product of numbers beyond 2^996 may be NaN.
+/// The unevaluated sum of two float64 numbers, of which `low` is at most half a unit in the last place of `high`. The
+/// sum has about 106 bits, and the range of float64. A product of numbers beyond 2^996 may be NaN.
 struct DoubleDouble {
     double high = 0;
     double low = 0;
@@ -17,7 +18,7 @@ struct DoubleDouble {
     explicit operator double() const { return high + low; }
 };
 
-/// Numbers below 2^safe_exponent have products and sums that are not NaN.
+/// Numbers below 2^480 in magnitude have products and sums that are not NaN.
 inline constexpr int safe_exponent_of_double_double = 480;
 
 namespace double_double {
@@ -35,7 +36,7 @@ inline DoubleDouble two_sum(double x, double y) {
     return {sum, (x - (sum - part_of_y)) + (y - part_of_y)};
 }
 
-/// Splits a number into two numbers of 26 bits each, whose sum it is.
+/// Splits `x` into two numbers of 26 bits each, whose sum is `x`.
 inline DoubleDouble split(double x) {
     const double shifted = x * 0x8000001p0;
     const double high = shifted - (shifted - x);

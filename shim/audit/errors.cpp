@@ -18,7 +18,8 @@ DoubleDouble scaled(DoubleDouble number, double scale) { return {number.high * s
 double difference(double tested, double reference) { return tested - reference; }
 double difference(double tested, DoubleDouble reference) { return (tested - reference.high) - reference.low; }
 
-/// Adds the difference of one element, which consists of `width` numbers. All numbers are multiplied by `scale`.
+/// Adds the difference of one element, which consists of `width` numbers, to `sums`. Multiplies all numbers by
+/// `scale`.
 template <class Tested, class Reference>
 void add_difference(const Tested* tested, const Reference* reference, double bound, int width, double scale,
                     std::int64_t row, std::int64_t column, ErrorAccumulator& sums) {
@@ -35,7 +36,7 @@ void add_difference(const Tested* tested, const Reference* reference, double bou
     sums.add_element(row, column, modulus(d[0], d[1]), modulus(r[0], r[1]), bound * scale);
 }
 
-/// Calls `visit(row, column)` for each element of `part`.
+/// Calls `visit(row, column)` for each stored element of `matrix` that lies in `part`.
 template <class Visit>
 void for_each_element(const Matrix& matrix, Part part, const Visit& visit) {
     for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {

@@ -1,4 +1,5 @@
-// Computes the errors of one result compared with another, and the range of exponents of operands. Pure.
+// Computes the errors of one result compared with another, and the range of exponents of operands. The functions have
+// no side effects.
 #pragma once
 
 #include <cmath>
@@ -11,21 +12,23 @@
 
 namespace fp32shim::blas {
 
-/// The elements of a result that the routine writes.
+/// The elements of a result that the BLAS routine writes.
 struct WrittenRegion {
     Part part = Part::whole;
-    bool symmetric = false;  ///< the other triangle is the mirror image and counts as well
+    bool symmetric = false;  ///< the triangle that is not stored is the mirror image of `part`, and its elements
+                             ///< count as well
 };
 WrittenRegion written_region(const Level3& product);
 
-/// Accumulates the differences of all elements of two results. `zeros` are bytes_needed() zero bytes, aligned to 8.
+/// Accumulates the differences of all elements of two results. `zeros` points to bytes_needed() zero bytes, aligned
+/// to 8.
 class ErrorAccumulator {
   public:
     static std::size_t bytes_needed(const Matrix& result);
     ErrorAccumulator(const Matrix& result, char* zeros);
 
-    /// Adds one element. `difference` and `reference` are moduli. `bound` is |alpha| |A||B| + |beta| |C| of the
-    /// element.
+    /// Adds one element. `difference` and `reference` are moduli. `bound` is the element of |alpha| |A||B| + |beta|
+    /// |C|.
     void add_element(std::int64_t row, std::int64_t column, double difference, double reference, double bound) {
         add_squares(rows_[row], difference, reference);
         add_squares(columns_[column], difference, reference);
@@ -38,15 +41,15 @@ class ErrorAccumulator {
         const double component = ratio(difference, bound);
         component_ = component > component_ ? component : component_;
     }
-    /// Notes that an element is NaN or infinite in the reference, and is left out.
+    /// Notes that an element is NaN or infinite in the reference. Its difference is left out of the sums.
     void note_nonfinite_reference() { has_bad_reference_ = true; }
     /// Notes that an element is NaN or infinite only in the tested result.
     void note_nonfinite_tested() { has_bad_tested_ = true; }
 
-    /// Raises each error of `audit` to at least that of these elements, and sets its flag for results that are not
-    /// finite.
+    /// Raises each error in `audit` to at least the error of the elements added here, and sets the flags of `audit`
+    /// for results that are not finite.
     void raise_audit_errors(record::Audit& audit) const;
-    /// Returns the norm of the bounds, relative to that of the reference.
+    /// Returns the norm of the elements' bounds, divided by the norm of the reference.
     double cancellation() const { return std::sqrt(ratio(bound_, reference_)); }
 
   private:
@@ -58,7 +61,7 @@ class ErrorAccumulator {
         sums.difference += difference * difference;
         sums.reference += reference * reference;
     }
-    /// Returns difference / reference, but 0 for 0/0.
+    /// Returns difference / reference, or 0 if `difference` is 0.
     static double ratio(double difference, double reference) { return difference == 0 ? 0 : difference / reference; }
 
     std::int64_t row_count_;
@@ -76,7 +79,7 @@ class ErrorAccumulator {
     bool has_bad_tested_ = false;
 };
 
-/// A result of more digits than the product's type has, in the layout of a Matrix. One of the pointers is not null.
+/// A result with more digits than the product's type has, in the layout of a Matrix. Exactly one pointer is not null.
 struct ReferenceMatrix {
     const double* of_float32;
     const DoubleDouble* of_float64;
@@ -87,32 +90,34 @@ struct ReferenceMatrix {
 double power_of_two(int exponent);
 
 /// Returns the power of two by which float64 results are multiplied before they are compared, so that their squares
-/// neither overflow nor underflow; 1 for float32. Numbers that are smaller than the largest by 2^500 count as 0.
-/// Reads only the elements of `written`.
+/// neither overflow nor underflow; 1 for float32. Numbers that are smaller than the largest one by a factor of 2^500
+/// count as 0. Reads only the elements of `written`.
 double comparison_scale(const Matrix& tested, const Matrix& other, Part written);
 
-/// The bound |alpha| |A||B| + |beta| |C| of each element, which is the size of its terms. Only bounds of float32
-/// results have the members after `sizes`.
+/// The bound |alpha| |A||B| + |beta| |C| of each element: the sum of the magnitudes of the element's terms. Only
+/// bounds of float32 results have the members after `sizes`.
 struct ComponentwiseBound {
-    Matrix sizes;      ///< the bounds as the product's type computes them, which may overflow
-    Matrix reduced{};  ///< |A||B| / bound_reduction, for elements where `sizes` overflows; no data: none does
-    double alpha = 0;  ///< magnitudes of the scalars, set with `reduced`
+    Matrix sizes;      ///< the bounds, computed in the product's type, so they may overflow
+    Matrix reduced{};  ///< |A||B| / bound_reduction, for elements whose bound in `sizes` overflows; without data if
+                       ///< no bound overflows
+    double alpha = 0;  ///< the magnitude of alpha; both alpha and beta are set if `reduced` has data
     double beta = 0;
-    Matrix start{};  ///< C before the product, set with `reduced`; no data: not used
+    Matrix start{};  ///< the values of C before the product, set if `reduced` has data; without data if the product
+                     ///< reads no C
 
     double at(std::int64_t row, std::int64_t column) const;
 };
 inline constexpr double bound_reduction = 0x1p160;
 
-/// Adds the differences of all elements that the routine writes to `sums`. `tested`, `bound` and `reference` have
-/// the same size and layout, but may have different leading dimensions.
+/// Adds the differences of all elements in `written` to `sums`. `tested`, `bound` and `reference` have the same size
+/// and layout, but may have different leading dimensions.
 void accumulate_differences(const Matrix& tested, const Matrix& reference, const ComponentwiseBound& bound,
                             WrittenRegion written, ErrorAccumulator& sums);
 void accumulate_differences(const Matrix& tested, const ReferenceMatrix& reference, const ComponentwiseBound& bound,
                             WrittenRegion written, ErrorAccumulator& sums);
 
-/// Widens the range `exponents` to include the elements of a matrix in `part`, except for the diagonal if
-/// `skips_diagonal` is true. Other elements are not read. Returns false if an element is NaN or infinite.
+/// Widens the range `exponents` to include the elements of `matrix` in `part`, except for the diagonal if
+/// `skips_diagonal` is true. Does not read other elements. Returns false if an element is NaN or infinite.
 bool widen_exponents(const Matrix& matrix, Part part, record::ExponentRange& exponents, bool skips_diagonal = false);
 
 }  // namespace fp32shim::blas

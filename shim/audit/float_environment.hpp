@@ -7,14 +7,15 @@
 
 namespace fp32shim::audit {
 
-/// Disables floating-point traps for the object's lifetime, then restores the program's settings and flags, and
-/// errno. A program may want a signal if its own products overflow, but not if a product of an audit does.
+/// Disables floating-point traps during the object's lifetime, then restores the program's settings, exception flags
+/// and errno. A program may want a signal if its own products overflow, but not if a product of an audit overflows.
 class QuietFloatEnvironment {
   public:
     enum class Settings : std::uint8_t { defaults, as_the_program };
     explicit QuietFloatEnvironment(Settings settings) {
 #if defined(__x86_64__)
-        constexpr std::uint32_t no_traps = 0x1f80;  // MXCSR: rounds to nearest, keeps subnormals, has no flags
+        constexpr std::uint32_t no_traps = 0x1f80;  // an MXCSR value without traps and flags, which rounds to nearest
+                                                    // and keeps subnormals
         _mm_setcsr(settings == Settings::defaults ? no_traps : _mm_getcsr() | no_traps);
 #elif defined(__aarch64__)
         constexpr std::uint64_t traps = 0x9f00;

@@ -21,10 +21,10 @@ using policy::Reason;
 
 constexpr std::size_t group_limit = 1 << 16;
 constexpr std::size_t longest_search = 64;
-constinit std::atomic<CallGroup*> groups{nullptr};  // an array of group_limit groups
+constinit std::atomic<CallGroup*> groups{nullptr};  // points to an array of group_limit groups
 
-/// Returns the table of groups, made on first use; nullptr if there is no memory. A forked child continues with a
-/// copy.
+/// Returns the table of groups, and maps its memory on the first call. Returns nullptr if there is no memory. A
+/// forked child continues with a copy of the table.
 CallGroup* all_groups() {
     CallGroup* known = groups.load(std::memory_order_acquire);
     if (known != nullptr) return known;
@@ -33,7 +33,8 @@ CallGroup* all_groups() {
                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages < 0 && pages > -4096) return nullptr;
     system::note_mapped();
-    auto* const made = reinterpret_cast<CallGroup*>(pages);  // a group of zeros has no audits
+    auto* const made = reinterpret_cast<CallGroup*>(pages);  // a group that consists of zero bytes is valid and has
+                                                             // no audits
     if (groups.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return made;
     system::note_unmapping();
     system::raw::syscall6(SYS_munmap, pages, size);
@@ -46,7 +47,7 @@ double fraction_of(std::uint64_t seed, std::uint64_t call) {
     return static_cast<double>(system::splitmix64(state) >> 11) * 0x1p-53;
 }
 
-/// The formats that a tolerance may allow, cheapest first.
+/// A format that a tolerance may allow, with its precision. Each array below begins with the cheapest format.
 struct CandidateFormat {
     Precision precision;
     AuditFormat format;
@@ -56,22 +57,22 @@ constexpr CandidateFormat candidates[] = {{Precision::medium, AuditFormat::bf16}
 constexpr CandidateFormat candidates_of_float64[] = {
     candidates[0], candidates[1], {Precision::single, AuditFormat::fp32}};
 
-/// Returns the precision of products that are not lowered.
+/// Returns the precision of a product that runs in its own type.
 Precision exact_precision(bool is_double) { return is_double ? Precision::fp64 : Precision::highest; }
 
 const policy::Rule* rule_of(const policy::Decision& decision, const policy::Policy& policy) {
     return decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
 }
 
-/// Returns the tolerance by which audits of this decision are judged.
+/// Returns the tolerance by which audits of calls with this decision are judged.
 policy::Tolerance tolerance_of(const policy::Decision& decision, const policy::Policy& policy) {
     const policy::Rule* const rule = rule_of(decision, policy);
     return rule != nullptr && rule->tolerance ? *rule->tolerance
                                               : policy::Tolerance{policy.audit_tolerance, policy.audit_metric};
 }
 
-/// Chooses the cheapest format that the group's audits have shown to be within the tolerance, but none below the
-/// decision's own precision.
+/// Chooses the cheapest format that the group's audits have shown to be within the tolerance. Never chooses a format
+/// with fewer digits than the decision's own precision.
 void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, JudgedDecision& verdict) {
     bool is_allowed = false;  // a floor may forbid the cheapest formats
     bool is_beyond = false;
@@ -80,8 +81,8 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Judg
     for (const auto& [precision, format] : tried) {
         is_allowed |= precision == verdict.decision.precision;
         if (!is_allowed || verdict.group == nullptr) continue;
-        const std::uint32_t audits =
-            verdict.group->audit_count(format);  // read before the error, which add_error() stores first
+        const std::uint32_t audits = verdict.group->audit_count(format);  // the count is read before the error, since
+                                                                          // add_error() stores the error first
         if (verdict.group->worst_error(format) > tolerance.error) {
             is_beyond = true;
             continue;
@@ -94,12 +95,13 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Judg
         if (is_beyond) verdict.decision.reason = Reason::over_tolerance;
         return;
     }
-    if (!is_allowed) return;  // the decision lowers nothing
+    if (!is_allowed) return;  // the decision does not lower the precision
     verdict.decision.precision = exact_precision(is_double);
     verdict.decision.reason = verdict.tested || verdict.group == nullptr ? Reason::learning : Reason::over_tolerance;
 }
 
-/// Pins the call if an audit of the group found the decision's format beyond the policy's tolerance.
+/// Makes the call run in its own type if an audit of its group found an error beyond `tolerance` in the decision's
+/// format.
 void judge_by_guard(double tolerance, bool is_double, JudgedDecision& verdict) {
     const Precision exact = exact_precision(is_double);
     const auto applied = policy::format_of(verdict.decision.precision);
@@ -121,8 +123,8 @@ void CallGroup::add_error(AuditFormat tested, double error) {
     double worst = errors.worst.load(std::memory_order_relaxed);
     while (error > worst && !errors.worst.compare_exchange_weak(worst, error, std::memory_order_relaxed)) {
     }
-    errors.audits.fetch_add(
-        1, std::memory_order_release);  // stored last, so that a thread that sees the audit also sees its error
+    errors.audits.fetch_add(1, std::memory_order_release);  // the count is stored last, so that a thread that sees
+                                                            // the audit also sees its error
 }
 
 std::uint32_t CallGroup::audit_count(AuditFormat tested) const {
@@ -149,7 +151,7 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
     system::Hash hash;
     hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
     hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch)).add(scope_key());
-    hash.add(in_force.generation);  // a reload begins new groups
+    hash.add(in_force.generation);  // a reload of the settings begins new groups
     const std::uint64_t group = hash.value();
     return in_force.distinguishes_call_paths() ? where::combined_row_key(group, where::location_key(in_force))
                                                : group;
@@ -180,15 +182,15 @@ void set_audit_formats(record::Audit& audit, const policy::Policy& policy, std::
         audit.reference = wider;
         audit.tested = ran;
     } else if (is_guarded) {
-        audit.tested = ran;  // a guard judges the format in which the group runs
+        audit.tested = ran;  // a guard judges the format in which the calls of the group run
     } else {
         audit.tested = against.value_or(ran != own ? ran : is_double ? AuditFormat::fp32 : AuditFormat::tf32);
     }
 }
 
 bool choose_for_audit(JudgedDecision& verdict, const policy::Policy& policy) {
-    // An audit that had no memory or met a NaN tells nothing. A group with only such audits must not audit every
-    // call.
+    // An audit that had no memory or met a NaN shows nothing about the format. `most` keeps a group that has only
+    // audits of this kind from auditing every call.
     const std::uint32_t most = verdict.tested ? 4 * first_audits : first_audits;
     verdict.is_early = verdict.group != nullptr && verdict.group->claim_early_audit(most);
     if (verdict.is_early) return true;

@@ -1,4 +1,4 @@
-// Matrices in an audit's own memory, without gaps between columns, and absolute values of matrices.
+// Matrices in an audit's own memory, stored without gaps between columns, and absolute values of matrices.
 #pragma once
 
 #include <cstddef>
@@ -19,15 +19,15 @@ std::size_t packed_bytes(const Matrix& matrix);
 /// Returns a matrix of the size and layout of `like`, stored without gaps at `memory`.
 Matrix packed_matrix(const Matrix& like, char* memory);
 
-/// Returns the function that replaces numbers of the product's type by their absolute values; complex numbers by
-/// their moduli.
+/// Returns the function that replaces real numbers of the product's type by their absolute values, and complex
+/// numbers by their moduli.
 RoundingKernel absolute_value_kernel(const Level3& product);
-/// Returns the function that also divides the absolute values of float32 or complex64 by the square root of
-/// bound_reduction.
+/// Returns the function that replaces numbers of float32 or complex64 by their absolute values, divided by the square
+/// root of bound_reduction.
 RoundingKernel reduced_absolute_kernel(bool is_complex);
 
-/// Stores the absolute value of a scalar of the product in `to`, or 0 if there is no scalar. `is_pair`: it is
-/// complex. `to` has room for two numbers of the product's type.
+/// Stores the absolute value of the scalar at `from` in `to`, or 0 if `from` is null. `is_pair` is true if the scalar
+/// is complex. `to` has room for two numbers of the product's type.
 void store_absolute_scalar(const Level3& product, const void* from, bool is_pair, float* to);
 
 }  // namespace fp32shim::blas

@@ -37,12 +37,13 @@ bool is_zero(ReferenceNumber<Real> x) {
     return static_cast<double>(x.re) == 0 && static_cast<double>(x.im) == 0;
 }
 
-/// A product of two dense factors, result := alpha left right + beta C. The products of a rank-2k update, alpha A B'
-/// + alpha' B A', are one product: [alpha A, alpha' B] times [B, A]'.
+/// The product of two dense factors, result := alpha left right + beta C. The two products of a rank-2k update, alpha
+/// A B' + alpha' B A', are treated as one product: [alpha A, alpha' B] times [B, A]'.
 template <class Real>
 class DenseFactors {
   public:
-    /// An in-place trmm has overwritten its B, so `start` replaces it.
+    /// `start` has the values of the result before the call. An in-place trmm has overwritten B, so `start` replaces
+    /// B.
     DenseFactors(const Level3& product, const Matrix& start) : product_(product) {
         if (is_in_place(product)) {
             product_.b = start.data;
@@ -51,7 +52,7 @@ class DenseFactors {
         for_each_two_factor_product<ReferenceNumber<Real>>(product_,
                                                            [&](const auto& factors) { of_[count_++] = factors; });
     }
-    DenseFactors(const DenseFactors&) = delete;  // the factors point to product_
+    DenseFactors(const DenseFactors&) = delete;  // the factors in `of_` refer to product_
     DenseFactors& operator=(const DenseFactors&) = delete;
 
     std::int64_t summed() const { return count_ * of_[0].depth; }
@@ -71,7 +72,8 @@ class DenseFactors {
 
   private:
     bool has_alpha_inside() const { return count_ == 2; }
-    /// Returns the factors to which index `p` of the sum belongs, and makes `p` an index of their own sum.
+    /// Returns the pair of factors to which index `p` of the sum belongs, and makes `p` an index into that pair's own
+    /// sum.
     const TwoFactorProduct<ReferenceNumber<Real>>& at(std::int64_t& p) const {
         if (p < of_[0].depth) return of_[0];
         p -= of_[0].depth;
@@ -83,10 +85,11 @@ class DenseFactors {
     int count_ = 0;
 };
 
-/// Adds A times B to rows of C, all dense. Each row of A has `depth` numbers, each row of B and C `columns`.
+/// Adds A times B to rows of C. All three matrices are dense and row-major. A row of A has `depth` numbers; a row of
+/// B or C has `columns` numbers.
 template <class Real>
 void add_product(const Real* a, const Real* b, Real* c, std::int64_t rows, std::int64_t depth, std::int64_t columns) {
-    constexpr std::int64_t block = 64;  // rows of B that stay in the cache
+    constexpr std::int64_t block = 64;  // the number of rows of B that stay in the cache
     for (std::int64_t first = 0; first < depth; first += block) {
         const std::int64_t last = std::min(first + block, depth);
         for (std::int64_t i = 0; i < rows; ++i) {
@@ -106,16 +109,17 @@ struct ResultLine {
     std::int64_t index;
 };
 
-/// Sums of squares over lines of a result: of the differences of two results from the reference, and of the
-/// reference. All values are multiplied by one scale first.
+/// Sums of squares over lines of a result: the squares of both results' differences from the reference, and the
+/// squares of the reference. All values are multiplied by `scale` first.
 struct LineErrors {
-    double scale = 1;  ///< factor of values before they are squared; 0: it is chosen for the line's values
+    double scale = 1;  ///< factor of the values before they are squared; 0: the factor is chosen to suit the line's
+                       ///< values
     double tested = 0;
     double exact = 0;
     double reference = 0;
 };
 
-/// Returns an element of `matrix`. If it is in the triangle that is not stored, takes its mirror image.
+/// Returns an element of `matrix`, whose stored triangle is `part`. Outside that triangle, returns the mirror image.
 template <class Real>
 ReferenceNumber<Real> mirrored_at(const Matrix& matrix, Part part, bool is_hermitian, std::int64_t row,
                                   std::int64_t column) {
@@ -161,7 +165,7 @@ void add_line_errors_in(const Level3& product, const Matrix& start, const Compar
         if (!is_zero(beta)) {
             ReferenceNumber<Real> old = mirrored_at<Real>(start, part, is_hermitian, row, column);
             if (is_hermitian && results.written.symmetric && row == column)
-                old.im = 0.0;  // BLAS takes the imaginary part as 0
+                old.im = 0.0;  // BLAS takes the imaginary part of a Hermitian diagonal as 0
             value = value + beta * old;
         }
         largest =
@@ -180,7 +184,7 @@ void add_line_errors_in(const Level3& product, const Matrix& start, const Compar
     });
 }
 
-/// Computes the reference of one line of `product`, and adds to `sums` how far each of the two results is from it.
+/// Computes the reference of one line of `product`, and adds the differences of both results from it to `sums`.
 /// `memory` needs bytes_for_line() bytes.
 void add_line_errors(const Level3& product, const Matrix& start, const ComparedResults& results, ResultLine line,
                      char* memory, LineErrors& sums) {
@@ -190,12 +194,12 @@ void add_line_errors(const Level3& product, const Matrix& start, const ComparedR
         add_line_errors_in<double>(product, start, results, line, memory, sums);
 }
 
-/// A result in the product's own type is noise if its error is at least this share of it.
+/// A result in the product's own type is only noise if its error is at least this fraction of the result.
 constexpr double noise_share = 0.5;
-/// Returns the smallest cancellation at which a result is examined for noise. Below it, some digits of the result are
-/// right in whatever order the product's type adds the terms.
+/// Returns the smallest cancellation at which a result is examined for noise. With less cancellation, some digits of
+/// the result are right in whatever order the product's type adds the terms.
 double suspicious_cancellation(bool is_double) { return (is_double ? 0x1p53 : 0x1p24) / 64; }
-/// The most rows, spread evenly, by which a suspicious result is judged.
+/// The largest number of rows, spread evenly over the result, by which a suspicious result is judged.
 constexpr std::int64_t max_rows = 8;
 
 double relative_error(double difference, double reference) {
@@ -223,8 +227,8 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
     const std::int64_t summed = factors.summed();
     const std::int64_t columns = start.columns;
     const bool is_complex = product.is_complex;
-    // Real and imaginary parts are separate matrices. A complex product is a real one of twice the depth: re = [ar,
-    // -ai] [br; bi], im = [ar, ai] [bi; br].
+    // The factors are stored as real numbers. A complex product becomes a real one of twice the depth, once for the
+    // real parts, re = [ar, -ai] [br; bi], and once for the imaginary parts, im = [ar, ai] [bi; br].
     const std::int64_t depth = is_complex ? 2 * summed : summed;
     auto* const left = reinterpret_cast<Real*>(memory);
     Real* const right = left + rows * depth;
@@ -267,7 +271,9 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
                 factors.alpha() * ReferenceNumber<Real>{at[0], is_complex ? at[1] : Real(0)};
             if (adds_start) {
                 auto old = element_at<ReferenceNumber<Real>>(start, i, j);
-                if (is_hermitian && i == j) old.im = 0.0;  // BLAS takes the imaginary part as 0
+                if (is_hermitian && i == j)
+                    old.im = 0.0;  // BLAS takes the imaginary part of a Hermitian diagonal as
+                                   // 0
                 value = value + factors.beta() * old;
             }
             at[0] = value.re;
@@ -324,14 +330,14 @@ bool reference_stays_in_range(const Level3& product, const OperandExponents& ope
     };
     const record::ExponentRange alpha = exponents_of(product.alpha, has_complex_scalar(product, false));
     const record::ExponentRange beta = exponents_of(product.beta, has_complex_scalar(product, true));
-    // In syrk and herk, A is on both sides. A matrix of zeros has no exponents, and makes no terms.
+    // In syrk and herk, A is also the right factor. A matrix of zeros has no exponents, and adds no terms.
     const record::ExponentRange& b = operands.b.lowest > operands.b.highest ? operands.a : operands.b;
     const int lowest = std::min(0 + operands.a.lowest, 0 + b.lowest);
     const int lowest_term = operands.a.lowest + b.lowest;
     if (std::max({operands.a.highest, b.highest, operands.c.highest, alpha.highest, beta.highest}) >=
         safe_exponent_of_double_double)
         return false;
-    constexpr int least = -1022 + 53;  // the last digits of a product are normal numbers
+    constexpr int least = -1022 + 53;  // above this exponent, the last digits of a product are normal numbers
     return std::min({lowest, lowest_term, lowest_term + alpha.lowest, lowest + alpha.lowest,
                      operands.c.lowest + beta.lowest}) >= least;
 }
@@ -350,8 +356,8 @@ void store_errors_and_noise(const ErrorAccumulator& sums, const Level3& product,
     const bool is_first = (audit.notes & record::audit_has_cancellation) == 0;
     const bool had_noise = (audit.notes & record::audit_noise) != 0;
     store_cancellation(sums, audit);
-    // The errors of products that are noise are left out if the batch has other products, whose errors they would
-    // hide.
+    // If a batch has other products, the errors of a product that is only noise are left out, since they would hide
+    // the errors of the other products.
     if (has_noise && !is_first && !had_noise) {
         audit.errors.component = std::max(audit.errors.component, own.errors.component);
         return;

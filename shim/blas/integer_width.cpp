@@ -10,10 +10,10 @@
 namespace fp32shim::blas {
 namespace {
 
-// The number n = 0xffffffff00000003. A 32-bit interface sees 3 elements and finds the largest. A 64-bit interface
-// sees a negative count and returns 0. (Reference BLAS: "if n < 1, isamax is zero".)
+// The number n = 0xffffffff00000003. A 32-bit interface reads 3 elements, and finds the largest one. A 64-bit
+// interface reads a negative count, and returns 0. (Reference BLAS: "if n < 1, isamax is zero".)
 constexpr std::int64_t three_or_negative = static_cast<std::int64_t>(0xffffffff00000003U);
-// The number n = 0xffffffff00000001. A 32-bit interface copies one element, a 64-bit interface none.
+// The number n = 0xffffffff00000001. A 32-bit interface copies one element, and a 64-bit interface copies none.
 constexpr std::int64_t one_or_negative = static_cast<std::int64_t>(0xffffffff00000001U);
 
 constexpr std::int64_t increment = 1;  // on a little-endian processor, both widths read 1
@@ -48,8 +48,9 @@ struct WidthProbe {
     bool by_value;
 };
 
-// Unsuffixed names come first: in a library that has both (MKL), they may have another width than the suffixed ones.
-// A library with suffixed names only (the OpenBLAS in NumPy's wheels) has unsuffixed extensions of the same width.
+// Unsuffixed names come first: in a library that has both kinds of names (MKL), they may have a different integer
+// width from the suffixed names. A library that has its BLAS under suffixed names only (the OpenBLAS in NumPy's
+// wheels) has unsuffixed extensions with the same width.
 constexpr WidthProbe probes[] = {
     {"isamax_", isamax_sees_32_bits, false},
     {"cblas_isamax", isamax_sees_32_bits, true},
@@ -77,8 +78,8 @@ IntegerWidth probe(const LoadedObject& provider) {
     return IntegerWidth::unknown;
 }
 
-// The names of functions without arguments that return the number of threads, as int (OpenBLAS, MKL) or as a word
-// (BLIS).
+// The names of functions without arguments that return the number of threads, as an int (OpenBLAS, MKL) or as a
+// 64-bit integer (BLIS).
 constexpr std::string_view thread_counts[] = {
     "openblas_get_num_threads",          "openblas_get_num_threads64_", "scipy_openblas_get_num_threads",
     "scipy_openblas_get_num_threads64_", "MKL_Get_Max_Threads",         "bli_thread_get_num_threads",
@@ -94,7 +95,7 @@ void* thread_count_in(const LoadedObject& library) {
 
 int library_thread_count(const LoadedObject& library) {
     void* count = thread_count_in(library);
-    if (count == nullptr) {  // Debian's libblas.so.3 calls libopenblas.so.0
+    if (count == nullptr) {  // a library may only pass calls on, as Debian's libblas.so.3 does to libopenblas.so.0
         const elf::ReadGuard reading;
         visit_needed_libraries(
             library, [&](const LoadedObject& needed) { return (count = thread_count_in(needed)) != nullptr; });
@@ -106,9 +107,9 @@ int library_thread_count(const LoadedObject& library) {
 
 void probe_complex_results(LoadedObject& provider, void* address) {
     const system::ErrnoAndFloatGuard kept;
-    // A function that returns by pointer takes (result, n, x, incx, y, incy), and any other (n, x, incx, y, incy).
-    // So the second argument, or the first one, is read as n. Both are negative in each width, so the vectors are
-    // not read, and the result is 0.
+    // A function that returns the result by pointer takes (result, n, x, incx, y, incy); other functions take (n, x,
+    // incx, y, incy). So the function reads n from the second argument or from the first one. Both are negative in
+    // either width, so the vectors are not read, and the result is 0.
     std::int64_t result[2] = {-1, -1};
     const std::int64_t n = -1;
     const std::int64_t ones[2] = {1, 1};

@@ -21,8 +21,8 @@ OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
 constexpr int bits_of_float64 = 53;
 constexpr std::size_t longest_fixed_point_text = 8;
 
-/// The texts "fixed:0" to "fixed:53", one after the other. They are static, since the record of a call keeps a view
-/// of its detail.
+/// The texts "fixed:0" to "fixed:53", one after the other. They are static, since the record of a call refers to the
+/// text that describes it.
 constexpr auto fixed_point_texts = [] {
     std::array<char, (bits_of_float64 + 1) * longest_fixed_point_text> texts{};
     for (std::size_t bits = 0; bits <= bits_of_float64; ++bits) {
@@ -38,22 +38,22 @@ std::string_view fixed_point_text(int bits) {
             bits < 10 ? 7U : 8U};
 }
 
-/// Returns the rounding and the number of products of a format's preview.
+/// Returns the rounding of a format's preview, and the number of products that it sums.
 Preview rounding_of(AppliedFormat format, policy::Tf32Rounding tf32_rounding) {
     if (format == AppliedFormat::tf32) return rounding_to_tf32(tf32_rounding);
     if (format == AppliedFormat::fp32 || format == AppliedFormat::sgemm)
-        return OperandRounding::fp32_whole;  // the operands are float64
+        return OperandRounding::fp32_whole;  // only operands of float64 are rounded to this format
     switch (format) {
 #define PREVIEW(format, rounding, products) \
     case AppliedFormat::format:             \
         return {OperandRounding::rounding, products};
 #include "policy/formats.def"
         default:
-            return OperandRounding::tf32_away;  // never reached: calls at other formats are not rounded
+            return OperandRounding::tf32_away;  // never reached, since calls in other formats are not rounded
     }
 }
 
-/// Plans to multiply on BF16 units, if they are faster for this product, or else as called.
+/// Plans to multiply on BF16 units if they are faster for this product. Otherwise plans to run the call unchanged.
 void plan_bf16_units(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const Bf16Units units = bf16_units();
     plan.uses_bf16_units =

@@ -8,19 +8,21 @@
 
 namespace fp32shim::blas {
 
-/// The record of a call, filled in for the run as planned, and the way to run it.
+/// The outcome of a call that will be recorded if the call runs as planned, and the way to run the call.
 struct Plan : ExecutionOutcome {
     Preview preview = OperandRounding::tf32_away;
     bool rounds = false;
-    bool has_fixed_order = false;  ///< the shim computes the product itself, in a fixed order
-    bool uses_bf16_units = false;  ///< the shim computes the product itself, on BF16 units
-    int threads = 0;               ///< the most threads that the shim then uses; 0: as many as the library may use
+    bool has_fixed_order = false;  ///< true if the shim computes the product itself, in a fixed order
+    bool uses_bf16_units = false;  ///< true if the shim computes the product itself, on BF16 units
+    int threads = 0;               ///< the largest number of threads on which the shim computes; 0: as many as the
+                                   ///< library may use
 };
 
-/// Returns the preview of a format under the policy's settings for the CPU.
+/// Returns the preview of a format under the settings of `policy`.
 Preview preview_of(policy::AppliedFormat format, const policy::Policy& policy);
 
-/// Plans how to honour the decision for this product. Pure, except that it reads the product's scalars.
+/// Plans how to honour the decision for this product. The function has no side effects; of the operands, it reads
+/// only the scalars.
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                    const policy::Policy& policy);
 
@@ -32,7 +34,7 @@ inline bool has_examinable_result(const Product& product, const Plan& plan) {
            plan.reason != Reason::invalid_arguments && plan.reason != Reason::width_unknown;
 }
 
-/// Returns the format that a call runs in under this plan.
+/// Returns the format in which a call with this plan runs.
 inline policy::AuditFormat audit_format_of(const Plan& plan) {
     return policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32);
 }

@@ -8,11 +8,11 @@
 namespace fp32shim::blas {
 namespace {
 
-/// The arguments of a dot product whose result is passed by pointer.
+/// The positions of the arguments of a dot product that returns its result by pointer.
 constexpr ArgumentPositions dot_by_pointer =
     argument_positions(roles::dot_by_pointer, Role::other, ScalarPassing::by_pointer);
 
-/// Reads arguments by role, in the Fortran or CBLAS convention, with integers of either width.
+/// Reads the arguments of a call by role, in the Fortran or CBLAS convention, with 32-bit or 64-bit integers.
 class ArgumentReader {
   public:
     ArgumentReader(const Site& site, const Frame& frame)
@@ -32,8 +32,8 @@ class ArgumentReader {
                         : static_cast<const std::int32_t*>(address)[index];
     }
 
-    /// Reads a size, which CBLAS passes by value and Fortran by reference. Returns 0 if the function has no such
-    /// argument.
+    /// Reads a size, which CBLAS passes by value and Fortran passes by reference. Returns 0 if the function has no
+    /// argument of this role.
     std::int64_t integer(Role role) const {
         if (!has(role)) return 0;
         if (!is_cblas_) return integer_at(pointer(role));
@@ -56,7 +56,7 @@ class ArgumentReader {
         return has(role) ? integer_at(pointer(role), group) : 0;
     }
 
-    /// Returns true if every option and size that is passed by reference has an address that could be a pointer.
+    /// Returns true if each option and each size that is passed by reference has an address that could be a pointer.
     bool all_references_present(const ArgumentKeyLayout& keyed) const {
         for (std::size_t i = 0; i < keyed.count; ++i)
             if (!is_plausible_pointer(frame_.word_at(keyed.offsets[i]))) return false;
@@ -66,15 +66,15 @@ class ArgumentReader {
             Role::n,    Role::k,        Role::lda,         Role::stride_a,    Role::ldb,       Role::stride_b,
             Role::ldc,  Role::stride_c, Role::batch_count, Role::group_count, Role::group_size};
         for (Role role : references) {
-            if (is_cblas_ && role == Role::group_count) continue;  // passed by value
+            if (is_cblas_ && role == Role::group_count) continue;  // CBLAS passes the number of groups by value
             if (has(role) && !is_plausible_pointer(word(role))) return false;
         }
         return true;
     }
 
     static bool is_plausible_pointer(std::int64_t word) {
-        // The first page is never mapped. User space has 52 address bits on aarch64 and 56 on x86-64; doubles lie
-        // above.
+        // The first page is never mapped. User space has 52 address bits on aarch64 and 56 bits on x86-64. The bits
+        // of ordinary doubles are larger numbers.
 #if defined(__aarch64__)
         word &= 0x00ffffffffffffff;  // the processor ignores the top byte, where HWASan and MTE keep a tag
         constexpr int address_bits = 52;
@@ -128,7 +128,7 @@ void read_single_product(const ArgumentReader& arguments, const Frame& frame, Pr
     if (computes_number(level3.operation) && !arguments.has(Role::c)) level3.c = product.number.data();
 }
 
-/// Fills in the sizes for policy rules: C is m×n, and k is the summed dimension.
+/// Fills in the sizes of a call for the rules of the policy: C is m×n, and k is the summed dimension.
 void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.trans_a = level3.trans_a;
     call.trans_b = level3.trans_b;
@@ -153,7 +153,7 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.k = !is_sided ? level3.k : level3.side == 'R' ? level3.n : level3.m;
 }
 
-/// Returns the product of a group, whose operands and scalars are still to be set.
+/// Returns a product of the group `group` of a batch. Its operands and scalars are still to be set.
 Level3 single_of_group(const ArgumentReader& arguments, const Level3& level3, std::int64_t group) {
     Level3 single = level3;
     for (const auto& [role, member] : option_members) single.*member = arguments.option(role, group);
@@ -175,8 +175,8 @@ const ArgumentPositions& argument_positions(const Site& site) {
     return returns_complex_by_pointer(site) ? dot_by_pointer : site.function->positions();
 }
 
-// On aarch64 each part of a complex number has a register of its own. On x86-64 a complex64 fills the lower half of
-// one.
+// On aarch64, each part of a complex number has its own register. On x86-64, a complex64 fills the lower half of one
+// register.
 #if defined(__aarch64__)
 constexpr bool splits_complex64 = true;
 #else
@@ -242,7 +242,7 @@ void describe_call(const Site& site, const Frame& frame, Product& product) {
             set_sizes(product.level3, call);
             return;
         case Batching::pointers:
-            return;  // only functions of cuBLAS take such batches
+            return;  // only functions of cuBLAS take batches by pointers
     }
 }
 

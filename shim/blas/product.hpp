@@ -1,4 +1,4 @@
-// The first step of a call: reads its arguments by role instead of by position.
+// The first step of a call to a CPU library: reads the call's arguments by role instead of by position.
 #pragma once
 
 #include <array>
@@ -13,16 +13,16 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if the caller passes the address of the result as a first argument.
+/// Returns true if the caller passes an address for the result as an additional first argument.
 inline bool returns_complex_by_pointer(const Site& site) {
     return site.function->returns_complex() &&
            site.provider->complex_results.load(std::memory_order_relaxed) == ComplexResults::by_pointer;
 }
 
-/// Returns the positions of the arguments of a site's calls.
+/// Returns the positions of the arguments in calls from a call site.
 const ArgumentPositions& argument_positions(const Site& site);
 
-/// A member of Level3 that has the argument of a role.
+/// A member of Level3, and the role of the argument that it holds.
 template <class Value>
 struct MemberOfRole {
     Role role;
@@ -37,38 +37,42 @@ inline constexpr MemberOfRole<std::int64_t> integer_members[] = {
     {Role::m, &Level3::m},     {Role::n, &Level3::n},     {Role::k, &Level3::k},
     {Role::lda, &Level3::lda}, {Role::ldb, &Level3::ldb}, {Role::ldc, &Level3::ldc}};
 
-/// The letters of the options of CBLAS, whose values begin at first_option_of_cblas. Each option has ten values: of
-/// transposition ('R' is OpenBLAS's conjugation), uplo, diag and side. '?' stands for values that do not exist.
+/// The letters of the options of CBLAS, whose values begin at first_option_of_cblas. There are ten values for each
+/// kind of option: transposition ('R' stands for OpenBLAS's conjugation), uplo, diag and side, in this order. '?'
+/// stands for a value that does not exist.
 inline constexpr std::string_view letters_of_cblas = "NTCR??????UL????????NU????????LR?";
 inline constexpr std::int32_t first_option_of_cblas = 111;
 
-/// One intercepted call. Lives on the stack of that call and points into the program's arguments. Not to be copied,
-/// since `level3` may point to `alpha_value`, `beta_value` and `number`.
+/// One intercepted call. The object lives on the stack of the call and points into the program's arguments. It must
+/// not be copied, since `level3` may point to `alpha_value`, `beta_value` and `number`.
 struct Product {
-    policy::MatmulCall call;  ///< in policy terms; for a batch of groups, with the sizes of the group with most work
+    policy::MatmulCall call;  ///< the call as policy rules see it; a batch of groups has the sizes of the group with
+                              ///< the most work
 
-    /// The product; for a strided batch, the first one. For a batch of groups only operation, layout and dtype are
-    /// set, and for_each_product() reads the rest.
+    /// The product; for a strided batch, the first product. For a batch of groups, only the operation, layout and
+    /// dtype are set, and for_each_product() reads the other members.
     Level3 level3;
-    std::uint64_t alpha_value = 0;  ///< bits of a real scalar that was passed by value
+    std::uint64_t alpha_value = 0;  ///< the bits of alpha, if it is real and was passed by value
     std::uint64_t beta_value = 0;
 
-    bool readable = false;         ///< false: null pointers, or integers of unknown width
-    std::int64_t group_count = 1;  ///< groups in a call of a `_batch` function, each with its own sizes; otherwise 1
-    std::int64_t stride_a = 0;     ///< in elements, for strided batches
+    bool readable = false;         ///< false if a pointer is null, or if the width of integers is unknown
+    std::int64_t group_count = 1;  ///< the number of groups in a call of a `_batch` function, each with its own
+                                   ///< sizes; otherwise 1
+    std::int64_t stride_a = 0;     ///< distance between the A matrices of a strided batch, in elements; the next
+                                   ///< members are for B and C
     std::int64_t stride_b = 0;
     std::int64_t stride_c = 0;
 
-    /// Memory for a number that the function returns in registers; level3.c points to it.
+    /// Memory for a number that the function returns in registers. level3.c then points to this memory.
     std::array<std::uint64_t, 2> number{};
-    /// Copies a returned number from the registers of the frame.
+    /// Copies a number that the call has returned from the registers in `frame` to `number`.
     void read_returned_number(const Frame& frame);
-    /// Copies the number to the registers of the frame, in the form in which the provider returns it.
+    /// Copies `number` to the registers in `frame`, in the form in which the provider returns numbers.
     void write_returned_number(const Site& site, Frame& frame) const;
 };
 
-/// Returns true for functions of Fortran that return a float32, such as sdot and snrm2. Returns false for sdsdot,
-/// which takes other arguments.
+/// Returns true for Fortran functions that return a float32, such as sdot and snrm2. Returns false for sdsdot, whose
+/// arguments are different.
 inline bool returns_fortran_float32(const Function& function) {
     using policy::Dtype;
     const ProductFamily& family = function.product();
@@ -77,25 +81,25 @@ inline bool returns_fortran_float32(const Function& function) {
            is_real && family.operation != Operation::dsdot && family.operation != Operation::sdsdot;
 }
 
-/// Returns true if a call of the site returns a number in vector registers.
+/// Returns true if calls from the call site return a number in vector registers.
 inline bool returns_in_registers(const Site& site) {
     return site.function->returns_number() && !returns_complex_by_pointer(site);
 }
 
-/// Reads the arguments of a call into `product`. If a pointer is null, product.readable stays false, so that nothing
-/// crashes here that would not crash in the library.
+/// Reads the arguments of a call into `product`. If a pointer is null, product.readable stays false, so that the shim
+/// does not crash where the library would not crash.
 void describe_call(const Site& site, const Frame& frame, Product& product);
 
-/// Returns true if every argument could be a pointer. If not, a function whose name any library may use (`sgemm`) is
-/// not treated as BLAS.
+/// Returns true if every argument that must be a pointer could be one. If not, the shim does not treat a function
+/// whose name any library may use (`sgemm`) as BLAS.
 bool arguments_look_like_pointers(const Function& function, const Frame& frame);
 
-/// Does the work of for_each_product(), with the visitor as a pointer instead of a template parameter.
+/// Calls `visit(visitor, single)` with each product of a call. for_each_product() describes the result.
 bool for_each_product_by(const Site& site, const Frame& frame, const Product& product,
                          bool (*visit)(const void* visitor, const Level3& single), const void* visitor);
 
-/// Calls `visit(single)` with each single product of a call. If `visit` returns a boolean, stops and returns false as
-/// soon as that is false. Precondition: product.readable.
+/// Calls `visit(single)` with each product of a call. If `visit` returns a boolean, stops and returns false as soon
+/// as `visit` returns false. Otherwise returns true. Precondition: product.readable.
 template <class Visit>
 bool for_each_product(const Site& site, const Frame& frame, const Product& product, const Visit& visit) {
     const auto call = [](const void* visitor, const Level3& single) {

@@ -12,16 +12,18 @@
 namespace fp32shim::blas {
 namespace {
 
-// On both architectures, integer-class and floating-point arguments travel in separate registers, each class in its
-// own order. So one function type can call every routine: all words, then all reals. A routine ignores words after
-// its last argument. A real travels as a double with the same bits: a routine of float32 reads the lower half of the
-// register.
+// On both architectures, integers and pointers travel in other registers than floating-point arguments, and each kind
+// of argument has its own order. So one function type can call every routine: first come all integers and pointers
+// ("words"), then all real numbers. A routine ignores words after its last argument. A real number travels as a
+// double with the same bits: a float32 routine reads the lower half of the register.
 using Words = std::array<std::int64_t, max_words>;
 
-/// The number of words that most routines take: sgemm_ has 13 arguments and two lengths, strmm_ has 11 and four.
+/// The number of words that suffices for most routines: sgemm_ has 13 arguments and two hidden lengths, and strmm_
+/// has 11 arguments and four.
 constexpr int few_words = 17;
 
-/// Calls a routine that takes at most `count` words, with word(0), word(1) and so on.
+/// Calls a routine that takes at most `count` words. word(0), word(1) and so on are the words; `first` and `second`
+/// are the real arguments.
 template <class Result, class Word>
 Result call_words(void* address, int count, const Word& word, double first, double second) {
     const auto call = [&]<int... I>(std::integer_sequence<int, I...>) {
@@ -32,24 +34,24 @@ Result call_words(void* address, int count, const Word& word, double first, doub
     return call(std::make_integer_sequence<int, max_words>{});
 }
 
-/// Fortran routines get up to four hidden lengths of option texts, which callers written in C leave out. They are
-/// always 1 here, enough to read an option.
+/// The number of hidden lengths of option texts that a Fortran routine may take. Callers written in C leave them out.
+/// The shim always passes 1, which is enough to read an option.
 constexpr int hidden_lengths = 4;
 
-/// The two registers in which functions return numbers. A float32 is in the lower half of the first one, and so is,
-/// on x86-64, a complex64. Copying a register as a float64 keeps all its bits.
+/// The two registers in which functions return numbers. A float32 is in the lower half of the first register. So is a
+/// complex64 on x86-64. Copying a register as a float64 keeps all its bits.
 struct ReturnedNumbers {
     double first, second;
 };
 
-/// Returns the value of an option in CBLAS. That of '?' is invalid, so that the library reports it.
+/// Returns the value of an option in CBLAS. The value of '?' is invalid, so that the library reports the option.
 std::int32_t cblas_value(Role role, char letter) {
     const std::size_t first = role == Role::uplo ? 10 : role == Role::diag ? 20 : role == Role::side ? 30 : 0;
     return first_option_of_cblas + static_cast<std::int32_t>(letters_of_cblas.find(letter, first));
 }
 
-/// The arguments of a call, placed by role. Arguments by reference point into this object, so it must not move before
-/// the call.
+/// The arguments of a call, placed by role. Arguments that are passed by reference point into this object, so it must
+/// not move before the call.
 class ArgumentWriter {
   public:
     explicit ArgumentWriter(const Function& function)
@@ -76,8 +78,8 @@ class ArgumentWriter {
         put(role, in_arrays_ ? address_of_copy(word) : word);
     }
 
-    /// Sets a scalar. CBLAS takes a real scalar by value. All others are passed by pointer, which also serves as an
-    /// array of one.
+    /// Sets a scalar. CBLAS takes a real scalar by value. All other scalars are passed by pointer, which also serves
+    /// as an array with one element.
     void scalar(Role role, const void* value) {
         const int real = role == Role::alpha ? positions_.alpha_float : positions_.beta_float;
         if (real >= 0) {
@@ -102,7 +104,8 @@ class ArgumentWriter {
   private:
     void put(Role role, std::int64_t word) { words_[static_cast<std::size_t>(positions_.of(role))] = word; }
 
-    /// Returns the address of a copy that can be read as a character, a 32-bit or a 64-bit integer (little-endian).
+    /// Returns the address of a copy of `value`. The copy can be read as a character, a 32-bit or a 64-bit integer,
+    /// since the processor is little-endian.
     std::int64_t address_of_copy(std::int64_t value) {
         copies_[copy_count_] = value;
         return reinterpret_cast<std::int64_t>(&copies_[copy_count_++]);
@@ -118,7 +121,8 @@ class ArgumentWriter {
     std::array<double, 2> reals_{};
 };
 
-/// Returns a number larger than any operand of this product, for use as the stride in a batch of one.
+/// Returns a number that is larger than the size of any operand of this product, to be used as the stride in a batch
+/// of one product.
 std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     std::int64_t largest = product.m > product.n ? product.m : product.n;
     if (product.k > largest) largest = product.k;
@@ -126,7 +130,7 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
 }
 
 Routine routine_by_role(const ProviderRoutine& routine) {
-    // Routine::context is not const, since a Routine may have a state; this one has none.
+    // Routine::context is not const, since a routine may have a state. A ProviderRoutine has no state.
     return {routine.address == nullptr ? nullptr : call_by_role, const_cast<ProviderRoutine*>(&routine)};
 }
 
@@ -146,7 +150,7 @@ FunctionIndex gemm_of_same_type(const Function& function) {
 }
 
 FunctionIndex float32_counterpart(const Function& function) {
-    // In the table, the row of float64 comes just after that of float32.
+    // In the table of families, the row of a float64 family comes directly after the row of its float32 family.
     static constexpr const FunctionFamily* rows[] = {
 #define BLAS(family, ...) &families::family,
 #include "shim/table/families.def"
@@ -181,7 +185,7 @@ EmulationResult emulate_with_routines(const RoutineSet& routines, const Level3& 
 
 std::int64_t call_with_frame(const Site& site, Frame& frame) {
     const int count = argument_positions(site).words;
-    // Routines of CBLAS ignore the hidden lengths.
+    // CBLAS routines ignore the hidden lengths of Fortran.
     const auto word = [&](int i) { return i < count ? frame.word(i) : 1; };
     const auto first = std::bit_cast<double>(frame.real_bits(0));
     const auto second = std::bit_cast<double>(frame.real_bits(1));

@@ -10,7 +10,8 @@ using policy::Reason;
 
 bool is_lt(const RequestedPrecision& asked) { return asked.control == FormatControl::lt_matmul; }
 
-/// Returns the reason why a product cannot be made to add in FP32; as_requested if it can.
+/// Returns the reason why a product cannot be changed to add in FP32, or as_requested if it can. `as_called` is the
+/// type in which the program's own call adds.
 Reason obstacle_to_fp32(const PlanRequest& request, Accumulator as_called) {
     const RequestedPrecision& asked = request.asked;
     if (!request.handle_is_known) return Reason::unknown_handle;

@@ -1,5 +1,5 @@
 // Constants of cuBLAS's interface that the shim uses, from cublas_api.h and library_types.h of CUDA 11 to 13. They
-// are copied here so that the shim is built and runs without CUDA.
+// are copied to this file so that the shim is built and runs without CUDA.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ enum ComputeType : std::int32_t {
     compute_64f_emulated_fixedpoint = 79,
 };
 
-/// cublasMath_t: bits 0 to 2 choose a format of float32 products, bit 3 that of float64 products. Bit 4 concerns
-/// reductions of narrower types.
+/// Values of cublasMath_t. Bits 0 to 2 choose a format for float32 products, and bit 3 chooses one for float64
+/// products. Bit 4 forbids reductions in a type that is narrower than the compute type.
 enum MathMode : std::int32_t {
     math_default = 0,
     math_tensor_op = 1,
@@ -54,7 +54,8 @@ enum Algorithm : std::int32_t {
     gemm_autotune = 999,
 };
 
-/// Values of cudaDataType, the type of the numbers in a matrix. r: real, c: complex.
+/// Values of cudaDataType, the type of the numbers in a matrix. In the names, `r` stands for real and `c` for
+/// complex.
 enum DataType : std::int32_t {
     type_r_32f = 0,
     type_r_64f = 1,
@@ -72,7 +73,7 @@ enum DataType : std::int32_t {
     type_r_4f_e2m1 = 33,
 };
 
-/// Values of cublasOperation_t, which transposes or conjugates an operand. Side has the values of cublasSideMode_t.
+/// Values of cublasOperation_t, which transposes or conjugates an operand, and of cublasSideMode_t.
 enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
 enum Side : std::int32_t { side_left = 0, side_right = 1 };
 
@@ -81,9 +82,8 @@ enum Fill : std::int32_t { fill_lower = 0, fill_upper = 1, fill_full = 2 };
 enum Diagonal : std::int32_t { diagonal_stored = 0, diagonal_unit = 1 };
 enum PointerMode : std::int32_t { pointers_to_host = 0, pointers_to_device = 1 };
 
-/// Values of cublasLtMatmulDescAttributes_t. LayoutAttribute has the values of cublasLtMatrixLayoutAttribute_t,
-/// PreferenceAttribute those of cublasLtMatmulPreferenceAttributes_t, AlgoCapability those of
-/// cublasLtMatmulAlgoCapAttributes_t.
+/// Values of cublasLtMatmulDescAttributes_t (DescAttribute), cublasLtMatrixLayoutAttribute_t (LayoutAttribute),
+/// cublasLtMatmulPreferenceAttributes_t (PreferenceAttribute) and cublasLtMatmulAlgoCapAttributes_t (AlgoCapability).
 enum DescAttribute : std::int32_t {
     desc_compute_type = 0,
     desc_scale_type = 1,
@@ -94,7 +94,8 @@ enum DescAttribute : std::int32_t {
     desc_fill_mode = 6,
     desc_epilogue = 7,
     desc_bias_batch_stride = 10,
-    desc_emulation = 38,  ///< a cublasLtEmulationDesc_t, or NULL; unknown before cuBLAS 13.1
+    desc_emulation = 38,  ///< a cublasLtEmulationDesc_t, or NULL; libraries before cuBLAS 13.1 do not know this
+                          ///< attribute
     desc_alpha_batch_stride = 39,
     desc_beta_batch_stride = 40,
 };
@@ -108,7 +109,8 @@ enum LayoutAttribute : std::int32_t {
     layout_batch_stride = 6,
     layout_plane_offset = 7,
     layout_batch_mode = 8,
-    // Grouped layouts, newer than cuBLAS 13.0: arrays on the device, and the width of their integers.
+    // Grouped layouts, which cuBLAS 13.0 does not have yet, have arrays of sizes on the device. The last two
+    // attributes are the widths of the integers in these arrays.
     layout_rows_array = 9,
     layout_cols_array = 10,
     layout_ld_array = 11,
@@ -123,32 +125,36 @@ enum PreferenceAttribute : std::int32_t {
     preference_search_mode = 0,
     preference_max_workspace_bytes = 1,
     preference_reduction_scheme_mask = 3,
-    preference_min_alignment_a_bytes = 5,  ///< those of B, C and D follow
+    preference_min_alignment_a_bytes = 5,  ///< the attributes for B, C and D have the next numbers
     preference_max_waves_count = 9,
     preference_impl_mask = 12,
 };
-/// CUBLASLT_SEARCH_BEST_FIT. Every other search mode begins from algorithms in the array of results.
+/// The value of CUBLASLT_SEARCH_BEST_FIT. In every other search mode, the search begins from algorithms in the array
+/// of results.
 constexpr std::uint32_t search_best_fit = 0;
 enum AlgoCapability : std::int32_t {
     capability_numerical_impl_flags = 15,
     capability_min_alignment_a_bytes = 16,
     capability_min_alignment_d_bytes = 19,
-    capability_emulates = 22,  ///< the algorithm emulates its compute type; unknown before cuBLAS 12.9
+    capability_emulates = 22,  ///< tells whether the algorithm emulates its compute type; libraries before cuBLAS
+                               ///< 12.9 do not know this attribute
 };
 
-/// Values of cublasLtEmulationDescAttributes_t, which tell how float64 is emulated. A handle of cuBLAS has the same
-/// settings. In fixed control, products keep the most bits; an offset other than 0 is then invalid.
+/// Values of cublasLtEmulationDescAttributes_t, which tell how float64 is emulated. A cuBLAS handle has the same
+/// settings. With control_fixed, products keep the largest number of bits that emulation_most_bits allows, and an
+/// offset other than 0 is invalid.
 enum EmulationAttribute : std::int32_t {
-    emulation_control = 2,  ///< control_fixed, or 0: cuBLAS chooses the bits by the operands
+    emulation_control = 2,  ///< control_fixed, or 0: cuBLAS chooses the number of bits by the operands
     emulation_most_bits = 3,
     emulation_offset = 4,
-    emulation_count_pointer = 5,  ///< address on the device that gets the number of bits that a product kept
+    emulation_count_pointer = 5,  ///< address on the device to which cuBLAS writes the number of bits that a product
+                                  ///< kept
 };
 constexpr std::int32_t control_fixed = 1;
-/// Number that cuBLAS stores at that address for a product that it has not emulated.
+/// The number that cuBLAS writes to the address of emulation_count_pointer for a product that it has not emulated.
 constexpr std::int32_t not_emulated = -1;
 
-/// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: the formats to which an algorithm rounds its operands.
+/// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, which tell the formats to which an algorithm rounds its operands.
 enum ImplFlags : std::uint64_t {
     impl_input_16f = 0x01ULL << 16,
     impl_input_16bf = 0x02ULL << 16,
@@ -156,23 +162,23 @@ enum ImplFlags : std::uint64_t {
     impl_input_32f = 0x08ULL << 16,
 };
 
-/// Values of CUdevice_attribute: the two parts of a GPU's compute capability, which the CUDA driver reports.
+/// Values of CUdevice_attribute that ask the CUDA driver for the two parts of a GPU's compute capability.
 enum DeviceAttribute : std::int32_t { compute_capability_major = 75, compute_capability_minor = 76 };
 
-/// CUstream or cudaStream_t: a stream of the driver. nullptr: the default stream.
+/// A CUstream or cudaStream_t, which is a stream of the driver. nullptr is the default stream.
 using Stream = void*;
-/// CUevent: an event of the driver.
+/// A CUevent, which is an event of the driver.
 using Event = void*;
 
-/// The values of CUresult that the shim distinguishes, and those of CUstreamCaptureStatus and CUstreamCaptureMode.
+/// The values of CUresult, CUstreamCaptureStatus and CUstreamCaptureMode that the shim distinguishes or sets.
 enum DriverResult : std::int32_t { driver_success = 0, driver_not_ready = 600 };
 enum CaptureStatus : std::int32_t { not_capturing = 0 };
 enum CaptureMode : std::int32_t { capture_relaxed = 2 };
 
-/// Values of CUmemorytype. A unified address itself tells its location.
+/// Values of CUmemorytype. With memory_unified, the driver finds the location of the memory from its address.
 enum MemoryType : std::int32_t { memory_host = 1, memory_unified = 4 };
 
-/// CUDA_MEMCPY2D: a copy of `height` rows of `width` bytes. Rows begin `pitch` bytes apart.
+/// The arguments of a copy (CUDA_MEMCPY2D) of `height` rows of `width` bytes. Rows begin `pitch` bytes apart.
 struct Copy2D {
     struct Endpoint {
         std::size_t x = 0;

@@ -1,5 +1,5 @@
-// The arguments of a cuBLAS call: reads the program's by role, and holds those of the shim's own calls. Matrices and
-// scalars are not read, since they may lie on the device.
+// The arguments of a cuBLAS call: reads the program's arguments by role, and holds the arguments of the shim's own
+// calls. Matrices and scalars are not read, since they may lie on the device.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,23 @@
 
 namespace fp32shim::cublas {
 
-/// Returns 'N', 'T', 'C' or 'R' (conjugate), or '?' for an unknown value of cublasOperation_t.
+/// Returns 'N', 'T', 'C' or 'R' (conjugate without transposing) for a value of cublasOperation_t, or '?' for an
+/// unknown value.
 inline char letter_of_operation(std::int32_t value) {
     static_assert(op_n == 0 && op_t == 1 && op_c == 2 && op_conjg == 3);
     return value >= op_n && value <= op_conjg ? "NTCR"[value] : '?';
 }
 
-/// Reads the arguments of one call. handle(), array(), the functions of groups, and enumerator() without a fallback
-/// have the precondition has(role).
+/// Reads the arguments of one call. handle(), array(), integer_of_group(), operation_of_group(), and enumerator()
+/// without a fallback have the precondition has(role).
 class ArgumentReader {
   public:
     ArgumentReader(const Function& function, const Frame& frame)
         : ArgumentReader(function.positions(), frame, function.width == Width::ilp64) {
         is_legacy_ = function.convention == CallingConvention::legacy;
     }
-    /// Reads the arguments of a function with these positions, which is not of cuBLAS's interface before version 2.
+    /// Reads the arguments of a function with these positions. The function must not be one of cuBLAS's interface
+    /// before version 2.
     ArgumentReader(const ArgumentPositions& positions, const Frame& frame, bool is_wide)
         : positions_(positions), frame_(frame), is_wide_(is_wide) {}
 
@@ -76,13 +78,13 @@ class ArgumentReader {
 class ArgumentFrame {
   public:
     ArgumentFrame() = default;
-    /// Begins with the arguments of the program's call of this function.
+    /// Copies the arguments of the program's call of `function` from `frame`.
     ArgumentFrame(const Function& function, const Frame& frame) {
         for (int i = 0; i < function.positions().words; ++i) set(i, frame.word(i));
     }
 
-    /// Sets the argument at a position. Does nothing if the position is -1, which means that the function has no such
-    /// argument.
+    /// Sets the argument at `position`. Does nothing if the position is -1, which means that the function does not
+    /// have the argument.
     void set(int position, std::int64_t word) {
         if (position >= 0) words_[Frame::offset_of(position) / sizeof(std::int64_t)] = word;
     }

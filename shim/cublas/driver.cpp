@@ -9,7 +9,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the record of the driver's library, or nullptr. Precondition: an elf::ReadGuard is held.
+/// Returns the loaded object of the CUDA driver, or nullptr if it is not loaded. Precondition: an elf::ReadGuard is
+/// held.
 const LoadedObject* driver_object() {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
         if (elf::read_object_tables(map).name() == "libcuda.so.1") return loaded_object(map);
@@ -18,7 +19,8 @@ const LoadedObject* driver_object() {
 
 using GetAttribute = ForeignFunction<std::int32_t(std::int32_t* value, std::int32_t attribute, std::int32_t device)>;
 
-/// Returns a device's compute capability as Device has it; 0 if the driver does not tell.
+/// Returns a device's compute capability in the form of Device::compute_capability, or 0 if the driver does not tell
+/// it.
 std::int32_t compute_capability_of(const GetAttribute& get_attribute, std::int32_t device) {
     std::int32_t major = 0, minor = 0;
     return get_attribute(&major, compute_capability_major, device) == 0 &&
@@ -27,8 +29,8 @@ std::int32_t compute_capability_of(const GetAttribute& get_attribute, std::int32
                : 0;
 }
 
-/// Calls the driver's function of this name, which stores a number, and finds cuDeviceGetAttribute. Returns false if
-/// the driver lacks one of them or reports an error.
+/// Calls the driver's function `function`, which stores a number in `number`, and finds cuDeviceGetAttribute. Returns
+/// false if the driver lacks one of the two functions or reports an error.
 bool call_driver(std::string_view function, std::int32_t& number, GetAttribute& get_attribute) {
     ForeignFunction<std::int32_t(std::int32_t*)> get;
     {

@@ -1,4 +1,4 @@
-// Finds the CUDA driver that the program has loaded, and the functions of it that the shim calls.
+// Finds the CUDA driver that the program has loaded, and the driver's functions that the shim calls.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 namespace fp32shim::cublas {
 
 struct alignas(8) Device {                // the struct fits in one word, so that threads read it atomically
-    std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
-    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
+    std::int32_t index = -1;              ///< the ordinal of the device in CUDA; -1: unknown
+    std::int32_t compute_capability = 0;  ///< 10·major + minor of the compute capability; 0: unknown
 
     bool operator==(const Device&) const = default;
 };
@@ -24,9 +24,10 @@ Device current_device();
 /// Returns the compute capabilities of all devices that the process can use, each once, and then 0.
 std::array<std::int32_t, 9> compute_capabilities();
 
-/// The functions of the driver that audits and measurements of time call. A member is nullptr if the driver lacks it.
+/// The functions of the driver that audits and GPU timers call. A member is nullptr if the driver lacks the function.
 struct CudaDriver {
-    const LoadedObject* object = nullptr;  ///< the driver; nullptr: there is none, and no function
+    const LoadedObject* object = nullptr;  ///< the driver; nullptr if there is no driver, and then all functions are
+                                           ///< nullptr
 
     explicit CudaDriver(const LoadedObject* driver = nullptr) : object(driver) {}
     void* symbol(const char* name) const;
@@ -59,8 +60,8 @@ struct CudaDriver {
     }
 };
 
-/// Returns the functions of the driver that the program has loaded; none if there is no driver. The shim itself loads
-/// nothing.
+/// Returns the functions of the driver that the program has loaded. All of them are nullptr if there is no driver.
+/// The shim itself loads nothing.
 CudaDriver find_cuda_driver();
 
 }  // namespace fp32shim::cublas

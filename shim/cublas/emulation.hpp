@@ -1,4 +1,4 @@
-// Settings by which cuBLAS emulates products of float64: the number of bits to keep, and the address to which cuBLAS
+// The settings by which cuBLAS emulates float64 products: the number of bits to keep, and the address to which cuBLAS
 // writes how many bits a product kept.
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace fp32shim::cublas {
 
-/// The detail that is recorded of a call whose rule has mantissa_bits, if the library did not take them.
+/// The detail that is recorded for a call whose rule has mantissa_bits, if the library did not take this setting.
 inline constexpr std::string_view mantissa_bits_not_set = "cuBLAS did not take the rule's mantissa_bits";
 
-/// Makes a call while the handle keeps a fixed number of bits, and then sets the program's settings back. If the
-/// library does not take the number, makes the call under the program's settings, and sets `is_set` to false.
+/// Makes a call while the handle's setting is to keep exactly `bits` bits, and then restores the program's settings.
+/// If the library does not take the number, makes the call under the program's settings, and sets `is_set` to false.
 /// Precondition: the handle's lock is held.
 template <class Call>
 std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std::int32_t bits, bool& is_set,
@@ -40,17 +40,19 @@ std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std:
 
 /// The shim's settings for the emulation of one product.
 struct EmulationRequest {
-    std::int32_t bits = 0;              ///< number of bits to keep; 0: as the program has it
-    std::int32_t* kept_bits = nullptr;  ///< device memory that gets their number; nullptr: as the program has it
+    std::int32_t bits = 0;              ///< number of bits to keep; 0: the program's setting stays
+    std::int32_t* kept_bits = nullptr;  ///< device memory to which cuBLAS writes the number of bits that it kept;
+                                        ///< nullptr: the program's address stays
 
     bool asks_anything() const { return bits != 0 || kept_bits != nullptr; }
 };
 
-/// A cublasLtEmulationDesc_t for one product, in place of the program's.
+/// A cublasLtEmulationDesc_t for one product, which replaces the program's.
 class EmulationDescriptor {
   public:
-    /// Makes `desc`, a copy of the program's descriptor, refer to this object, which gets the program's settings and
-    /// then those of `request`. Returns false if the library refuses. This object must outlive the use of `desc`.
+    /// Makes `desc`, a copy of the program's descriptor, refer to this object. This object gets the program's
+    /// settings and then the settings of `request`. Returns false if the library refuses. This object must outlive
+    /// the use of `desc`.
     bool attach_to(const Library& library, const EmulationRequest& request, ChangedDescriptor& desc) {
         const void* own = nullptr;
         if (library.emulation_init == nullptr || library.emulation_set == nullptr ||
@@ -75,10 +77,11 @@ class EmulationDescriptor {
     }
 
   private:
-    alignas(16) std::array<std::uint64_t, 32> words_{};  // no version needs more
+    alignas(16) std::array<std::uint64_t, 32> words_{};  // large enough for every version of the descriptor
 };
 
-/// Returns the program's address for the number of bits in a descriptor of a product; nullptr: there is none.
+/// Returns the address for the number of bits that the program has set in a product's descriptor, or nullptr if it
+/// has set none.
 inline std::int32_t* program_count_pointer(const Library& library, const void* desc) {
     const void* own = nullptr;
     std::int32_t* address = nullptr;

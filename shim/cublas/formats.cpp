@@ -21,8 +21,8 @@ constexpr AppliedFormat applied[] = {AppliedFormat::fp16,   AppliedFormat::bf16,
                                      AppliedFormat::bf16x9, AppliedFormat::fp32, AppliedFormat::fp64_emulated,
                                      AppliedFormat::fp64};
 
-/// Returns true if the formats here are those that policy/formats.def gives to GPUs for float32, in the opposite
-/// order.
+/// Returns true if the array `applied` has the same formats as policy/formats.def has for float32 on GPUs, in the
+/// opposite order.
 constexpr bool are_the_formats_of_gpus() {
     std::size_t next = static_cast<std::size_t>(Format::fp32) + 1;
     for (const auto& [name, format] : policy::applied_words) {
@@ -48,8 +48,8 @@ Format format_of_environment(const RequestedPrecision& asked, const Environment&
 
 Format less_precise_of(Format a, Format b) { return a < b ? a : b; }
 
-/// Returns the format that the handle's math mode allows, apart from PEDANTIC. A mode that the header does not list
-/// is read as the bits that it consists of. A mode with unknown bits is assumed to allow any format.
+/// Returns the format that the handle's math mode allows, without regard to PEDANTIC. A combination of bits that the
+/// header does not list is read bit by bit. A mode with unknown bits is assumed to allow any format.
 Format format_of_mode_bits(const RequestedPrecision& asked) {
     if (!has_known_math_mode(asked)) return Format::fp16;
     switch (asked.math_mode & math_choice) {
@@ -67,14 +67,16 @@ Format format_of_mode_bits(const RequestedPrecision& asked) {
     }
 }
 
-/// Returns true if the handle's math mode may let cuBLAS emulate float64. A mode with unknown bits may.
+/// Returns true if the handle's math mode may let cuBLAS emulate float64. A mode with unknown bits counts as one that
+/// may.
 bool mode_emulates_float64(const RequestedPrecision& asked) {
     return !has_known_math_mode(asked) || (asked.math_mode & math_fp64_emulated_fixedpoint) != 0;
 }
 
 bool has_pedantic_mode(const RequestedPrecision& asked) { return (asked.math_mode & ~math_flags) == math_pedantic; }
 
-/// Returns the format that compute type, math mode and environment allow if the algorithm is the default one.
+/// Returns the format that the compute type, the math mode and the environment allow if the algorithm is the default
+/// one.
 Format format_without_algorithm(const RequestedPrecision& asked, const Environment& environment) {
     const Format of_environment = format_of_environment(asked, environment);
     switch (asked.compute_type) {
@@ -98,21 +100,21 @@ Format format_without_algorithm(const RequestedPrecision& asked, const Environme
     return less_precise_of(format_of_mode_bits(asked), of_environment);
 }
 
-/// Returns the format that the algorithm allows. From compute capability 8.0 on, cublasGemmAlgo_t has no effect
-/// (manual, section 2.2.9).
+/// Returns the format that the program's algorithm allows. From compute capability 8.0 on, cublasGemmAlgo_t has no
+/// effect (cuBLAS manual, section 2.2.9).
 Format format_of_algorithm(const RequestedPrecision& asked) {
     if (!is_tensor_op_algorithm(asked.algorithm) || asked.compute_capability >= 80) return asked.of_algorithm;
     return less_precise_of(nearest_available_format(Format::fp16, asked.compute_capability), asked.of_algorithm);
 }
 
-/// The format in which a call should run according to the decision, and the reason for it.
+/// The format in which a call should run according to the decision, and the reason for this format.
 struct WantedFormat {
     Format format;
     Reason reason;
-    bool only_without_algorithm = false;  ///< the format needs the default algorithm instead of the program's
+    bool only_without_algorithm = false;  ///< true if the format needs the default algorithm instead of the program's
 };
 
-/// The lowest format that each floor allows.
+/// The lowest format that each floor allows, indexed by floor.
 constexpr auto lowest_by_floor = [] {
     std::array<Format, std::size(policy::floor_words)> lowest{};
     for (const policy::NamedValue<Floor>& word : policy::floor_words) {
@@ -130,26 +132,28 @@ Format lowest_allowed(Floor floor, bool allow_bf16x9) {
     return lowest_by_floor[static_cast<std::size_t>(floor)];
 }
 
-/// Returns the format that a decision wants. For `native`, that is the format `asked` of the program, or a higher one
-/// if `floor` forbids it. `without_algorithm` is the format that the call allows with cuBLAS's default algorithm.
+/// Returns the format that a decision wants. For the precision `native`, that is `asked`, the format that the program
+/// asks for, or a higher format if `floor` forbids `asked`. `without_algorithm` is the format that the call allows
+/// with cuBLAS's default algorithm.
 WantedFormat wanted_format(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
                            const policy::Policy& policy) {
     if (const std::optional<AppliedFormat> wanted = policy::format_of(decision.precision)) {
         if (*wanted == AppliedFormat::fp32)
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
         const AppliedFormat nearest =
-            policy::nearest_gpu_format(*wanted);  // changes no format that decide() gives on CUDA
+            policy::nearest_gpu_format(*wanted);  // has no effect on formats that decide() gives on CUDA
         return {format_of(nearest).value_or(Format::fp32),
                 nearest == *wanted ? decision.reason : Reason::no_such_format};
     }
     const Format lowest = lowest_allowed(floor, policy.allow_bf16x9);
     if (asked >= lowest) return {asked, decision.reason};
     if (without_algorithm >= lowest) return {without_algorithm, Reason::floor, true};
-    // A floor of BF16x9 does not ask for emulation. A call below that floor runs in FP32, which every device has.
+    // A floor of BF16x9 does not ask for emulation. A call below this floor runs in FP32, which every device has.
     return {lowest == Format::bf16x9 ? Format::fp32 : lowest, Reason::floor};
 }
 
-/// Replaces a format to which the call cannot be changed by the next stricter one to which it can.
+/// If the call cannot be changed to run in the wanted format, replaces this format by the next stricter one in which
+/// the call can run.
 WantedFormat nearest_reachable_wish(const RequestedPrecision& asked, const Environment& environment,
                                     WantedFormat wish) {
     const bool may_be_tf32 = format_of_environment(asked, environment) == Format::tf32;
@@ -174,7 +178,7 @@ void change_compute_type(const RequestedPrecision& asked, const WantedFormat& wi
         change.math_mode = math_default;
 }
 
-/// Returns the value of the first entry that begins with `name`, as getenv() does; empty if there is none.
+/// Returns the value of the first entry that begins with `name`, as getenv() does; empty if no entry begins with it.
 std::string_view first_value(const char* const* entries, std::string_view name) {
     for (; entries != nullptr && *entries != nullptr; ++entries) {
         const std::string_view entry = *entries;
@@ -319,8 +323,8 @@ CallChange plan_change(const RequestedPrecision& asked, const Environment& envir
         return change;
     }
     change.format = wish.format;
-    // In DEFAULT mode, a function without a compute type always computes in FP32. Its form with a compute type may
-    // not.
+    // In DEFAULT mode, a function without a compute type always computes in FP32. The equivalent function with a
+    // compute type may compute in another format.
     const bool is_fp32_by_default = wish.format == Format::fp32 && !pedantic && asked.compute_type == 0;
     const bool by_compute_type = asked.control == FormatControl::compute_type && asked.has_compute_type_form;
     if ((by_compute_type && !is_fp32_by_default) || asked.control == FormatControl::lt_matmul) {
@@ -340,7 +344,7 @@ CallChange plan_change_of_float64(const RequestedPrecision& asked, const Environ
     const Format wish = wanted ? format_of(*wanted).value_or(as_called) : as_called;
     if (wanted == AppliedFormat::fp64_emulated) change.mantissa_bits = mantissa_bits;
     if (!is_of_float64(wish) || (wish == as_called && change.mantissa_bits == 0)) return change;
-    // Batches in groups have no compute type that allows emulation (manual, 2.8.15).
+    // Functions for batches in groups have no compute type that allows emulation (cuBLAS manual, section 2.8.15).
     const bool is_lowered = wish < as_called;
     const bool has_emulation = asked.has_fp64_emulation && (asked.compute_type == 0 || !asked.is_grouped);
     if (asked.control == FormatControl::none)
@@ -355,8 +359,8 @@ CallChange plan_change_of_float64(const RequestedPrecision& asked, const Environ
     }
     if (wish == as_called) return change;  // only the number of bits changes
 
-    // The manual lets PEDANTIC compute all phases in float64. Of the environment variables it says only that they
-    // enable emulation, so nothing else is assumed to override them.
+    // According to the manual, PEDANTIC computes all phases in float64. About the environment variables, the manual
+    // says only that they enable emulation, so only PEDANTIC is assumed to override them.
     const bool pedantic = !is_lowered && environment.emulates_fp64;
     change.format = wish;
     change.how = asked.compute_type == 0 ? record::How::math_mode : record::How::compute_type;

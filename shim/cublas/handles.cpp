@@ -17,15 +17,15 @@ void update_key(HandleRecord& record, std::int32_t math_mode) {
     if (record.key.load(std::memory_order_relaxed) != key) record.key.store(key, std::memory_order_release);
 }
 
-/// Allocates a lock on a page that the kernel zeroes in a forked child, so nobody holds it there. (CUDA does not work
-/// in a forked child, but its functions must return their error there and not hang.)
+/// Allocates a lock on a page that the kernel zeroes in a forked child, so that no thread holds the lock there. (CUDA
+/// does not work in a forked child, but its functions must return their error there and not hang.)
 HandleLock* allocate_lock() {
     void* const page = record::map_private_pages(sizeof(HandleLock), record::PagesInChild::zeroed);
     return static_cast<HandleLock*>(page != nullptr ? page : arena_allocate(sizeof(HandleLock)));
 }
 
-/// Returns the record of a handle. On first use, makes the record and takes the handle to be live. If two threads do
-/// this at the same time, both get the same record.
+/// Returns the record of a handle. If there is none, makes one, and takes the handle to be live. If two threads make
+/// a record at the same time, both get the same record.
 HandleRecord* find_or_make_record(Handle handle) {
     std::atomic<HandleRecord*>& bucket = handle_buckets[handle_bucket(handle)];
     HandleRecord* fresh = nullptr;

@@ -12,8 +12,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the version, read by cublasGetProperty (MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0 to
-/// 2), or by cublasLtGetVersion.
+/// Returns the version of a library, as cublasGetProperty (MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are
+/// properties 0 to 2) or cublasLtGetVersion reports it.
 std::int32_t version_of(const LoadedObject& object) {
     ForeignFunction<std::int32_t(std::int32_t, std::int32_t*)> get_property;
     find_symbol_in(object, "cublasGetProperty", get_property);
@@ -30,11 +30,11 @@ std::int32_t version_of(const LoadedObject& object) {
     return version != 0 || get_version == nullptr ? version : static_cast<std::int32_t>(get_version());
 }
 
-/// Measures the descriptor of each version. desc_init makes the newest version that fits into a given size, so every
-/// size is tried, on memory filled with two patterns. The last byte that changes from either pattern is the end of
-/// the descriptor.
+/// Measures the size of the descriptor of each version. desc_init makes the newest version that fits into a given
+/// size. So every size is tried, on memory filled with two different patterns. The last byte that changes in either
+/// memory is the end of the descriptor.
 const DescriptorSizes* measure_descriptors(const Library& library) {
-    constexpr std::size_t smallest = 56;  // cublasLt refuses smaller sizes, and logs that if logging is on
+    constexpr std::size_t smallest = 56;  // cublasLt refuses smaller sizes, and logs the refusal if logging is on
     constexpr std::size_t step = 8;
     auto* sizes = arena_new<DescriptorSizes>();
     alignas(16) unsigned char pattern[2][max_descriptor_size];
@@ -78,7 +78,7 @@ const Library* library_of(const LoadedObject& object) {
         if (holder == nullptr && entry.object.compare_exchange_strong(holder, &object)) holder = &object;
         if (holder != &object) continue;
         // The functions are looked up again if the object was loaded again, perhaps from another file. If two threads
-        // look up at the same time, they find the same functions.
+        // look them up at the same time, they find the same functions.
         const Library* library = entry.library.load(std::memory_order_acquire);
         if (library == nullptr || library->loads != loads) {
             library = arena_new<Library>(object);

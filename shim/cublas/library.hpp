@@ -1,4 +1,4 @@
-// The functions that the shim calls in one loaded cuBLAS or cublasLt.
+// The functions that the shim calls in a loaded cuBLAS or cublasLt library.
 #pragma once
 
 #include <array>
@@ -16,26 +16,28 @@ namespace fp32shim::cublas {
 
 using Handle = void*;
 
-/// The size of one version of cublasLtMatmulDesc_t. A descriptor begins with its version, which the library obeys: a
-/// program built with older headers makes smaller descriptors.
+/// The size of one version of cublasLtMatmulDesc_t. A descriptor begins with its version, and the library handles it
+/// as a descriptor of that version. A program that was built with older headers makes smaller descriptors.
 struct DescriptorSize {
     std::int32_t version = 0;
-    std::uint32_t size = 0;  ///< bytes of a descriptor of this version; 0: there is no such version
+    std::uint32_t size = 0;  ///< size in bytes of a descriptor of this version; 0 if there is no descriptor of the
+                             ///< version
 };
 constexpr std::size_t max_descriptor_size = 512;
 using DescriptorSizes = std::array<DescriptorSize, 8>;
 
-/// Reads or sets an attribute of a descriptor, layout, preference or algorithm of cublasLt.
+/// The types of functions that read or set an attribute of a descriptor, layout, preference or algorithm of cublasLt.
 using GetAttributeOf = ForeignFunction<std::int32_t(const void* object, std::int32_t attribute, void* value,
                                                     std::size_t size, std::size_t* written)>;
 using SetAttributeOf =
     ForeignFunction<std::int32_t(void* object, std::int32_t attribute, const void* value, std::size_t size)>;
 
-/// The functions that the shim calls in one library. nullptr: the library lacks the function. Never freed.
+/// The functions that the shim calls in one library. A member is nullptr if the library lacks the function. The
+/// object is never freed.
 struct Library {
     const LoadedObject& object;
-    std::uint32_t loads;   ///< LoadedObject::loads when the functions were looked up
-    std::int32_t version;  ///< 120903 is 12.9.3; 0: unknown
+    std::uint32_t loads;   ///< value of LoadedObject::loads when the functions were looked up
+    std::int32_t version;  ///< version of the library: 120903 is 12.9.3; 0 if the version is unknown
 
     explicit Library(const LoadedObject& library);
     void* symbol(const char* name) const;
@@ -44,7 +46,7 @@ struct Library {
     ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_math_mode{symbol("cublasGetMathMode")};
     ForeignFunction<std::int32_t(Handle, Stream*)> get_stream{symbol("cublasGetStream_v2")};
     ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_pointer_mode{symbol("cublasGetPointerMode_v2")};
-    /// Settings of a handle for the emulation of float64, in the order in which they are changed.
+    /// The functions that read and set one of a handle's settings for the emulation of float64.
     struct EmulationSetting {
         ForeignFunction<std::int32_t(Handle, std::int32_t*)> get;
         ForeignFunction<std::int32_t(Handle, std::int32_t)> set;
@@ -52,7 +54,8 @@ struct Library {
     EmulationSetting emulation_setting(const char* get, const char* set) const {
         return {decltype(EmulationSetting::get)(symbol(get)), decltype(EmulationSetting::set)(symbol(set))};
     }
-    /// Offset, most bits, control: see EmulationAttribute.
+    /// The settings offset, most bits and control, in the order in which they are changed. EmulationAttribute
+    /// explains them.
     std::array<EmulationSetting, 3> emulation{emulation_setting("cublasGetFixedPointEmulationMantissaBitOffset",
                                                                 "cublasSetFixedPointEmulationMantissaBitOffset"),
                                               emulation_setting("cublasGetFixedPointEmulationMaxMantissaBitCount",
@@ -63,7 +66,7 @@ struct Library {
         symbol("cublasGetFixedPointEmulationMantissaBitCountPointer")};
     ForeignFunction<std::int32_t(Handle, std::int32_t*)> set_count_pointer{
         symbol("cublasSetFixedPointEmulationMantissaBitCountPointer")};
-    void* gemm_ex{symbol("cublasGemmEx")};  ///< with 32-bit integers
+    void* gemm_ex{symbol("cublasGemmEx")};  ///< the function with 32-bit integers
 
     // Functions of cublasLt.
     mutable std::atomic<const DescriptorSizes*> desc_sizes{nullptr};
@@ -96,14 +99,15 @@ struct Library {
     bool has_fp64_emulation() const { return version >= 130100; }
 };
 
-/// Returns the functions of a library that the shim calls. Finds them on first use. Thread-safe, lock-free.
+/// Returns the functions of a library that the shim calls. Finds them on the first call. Thread-safe, lock-free.
 /// Precondition: the library is loaded, and an elf::ReadGuard is held.
 const Library* library_of(const LoadedObject& object);
 
-/// Returns the size in bytes of a descriptor of this version, measured on first use, or 0 if the library makes none.
+/// Returns the size in bytes of a descriptor of this version, or 0 if the library does not make one. Measures the
+/// sizes on the first call.
 std::size_t descriptor_size(const Library& library, std::int32_t version);
 
-/// Returns the alignment in bytes that suffices for all four matrices of a cublasLt algorithm.
+/// Returns an alignment in bytes that suffices for all four matrices of a product that `algorithm` runs.
 std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
 
 }  // namespace fp32shim::cublas

@@ -10,8 +10,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// A cache of fixed size: values by key, of which a new one may replace an older one. Readers see whole values only,
-/// as `version` is odd while a value is written.
+/// A cache of fixed size that holds values by key. A new value may replace an older value. Readers see only complete
+/// values, since `version` is odd while a value is being written.
 template <class Value, std::size_t size>
 class LockFreeCache {
     static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) % sizeof(std::uint64_t) == 0);
@@ -64,12 +64,12 @@ std::uint64_t key_of(const Algorithm64& algorithm) {
 DescribedAlgorithm ask_about(const Library& library, const Algorithm64& algorithm) {
     DescribedAlgorithm known;
     for (const policy::AlgorithmAttribute& part : policy::algorithm_attributes) {
-        std::uint32_t value = 0;  // an attribute of two bytes fills the lower half
+        std::uint32_t value = 0;  // an attribute of two bytes fills the lower half of `value`
         std::size_t written = 0;
         const bool is_told = library.algo_configuration.call_keeping_errno(algorithm.data(), part.attribute, &value,
                                                                            part.bytes, &written) == status_success;
         if (is_told) known.configuration.*part.value = value;
-        if (!is_told && part.letter == 0) return known;  // it has no id, so it is no algorithm
+        if (!is_told && part.letter == 0) return known;  // an algorithm without an id is not a valid algorithm
     }
     known.word = policy::format_algorithm(known.configuration);
     return known;
@@ -96,7 +96,7 @@ policy::AlgorithmLimits effective_limits(const Library& library, policy::Algorit
 bool is_within_limits(const policy::AlgorithmLimits& limits, const Library& library, const Algorithm64& algorithm) {
     if (!limits.any()) return true;
     const auto& [configuration, word] = describe_algorithm(library, algorithm);
-    return word.size > 0 &&  // 0: the library does not tell the configuration
+    return word.size > 0 &&  // the size is 0 if the library does not tell the configuration
            (configuration.reduction & ~limits.allowed_reduction_schemes()) == 0 &&
            (!limits.no_split_k || configuration.split_k <= 1) &&
            !(limits.avoids_known_wrong &&

@@ -27,7 +27,8 @@ enum Argument {
     argument_stream = 15,
 };
 
-/// The handle, descriptor and layouts of a product: the program's own, except for a descriptor that the shim copied.
+/// The handle, descriptor and layouts of a product. All of them are the program's own, except for a descriptor that
+/// the shim has copied.
 struct MatmulDescription {
     Handle handle;
     const void* desc;
@@ -37,8 +38,8 @@ struct MatmulDescription {
     const void* d_layout;
 };
 
-/// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for that
-/// kind. Inlined, since each product of cublasLt reads a dozen of them.
+/// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for this kind
+/// of object. The function is inlined, since each product of cublasLt reads a dozen attributes.
 template <class Value>
 [[gnu::always_inline]] inline bool read(const GetAttributeOf& get, const void* object, std::int32_t attribute,
                                         Value& value) {
@@ -46,11 +47,11 @@ template <class Value>
     return get.call_keeping_errno(object, attribute, &value, sizeof value, &written) == status_success;
 }
 
-/// A copy of the program's descriptor with another compute type. If that is one of float32 while alpha and beta are
-/// of float16, the copy says that they are of float32 too.
+/// A copy of the program's descriptor with another compute type. If the new compute type is one of float32, and the
+/// descriptor says that alpha and beta are float16, the copy says that they are float32.
 class ChangedDescriptor {
   public:
-    /// Copies a descriptor. Returns false if this library does not make descriptors of its version.
+    /// Copies a descriptor. Returns false if this library does not make descriptors of the descriptor's version.
     bool copy_from(const Library& library, const void* desc, std::int32_t compute_type) {
         std::int32_t version = 0;
         std::memcpy(&version, desc, sizeof version);
@@ -64,7 +65,7 @@ class ChangedDescriptor {
         return set(library, desc_compute_type, compute_type) &&
                (!changes_scale_type_ || set(library, desc_scale_type, std::int32_t{type_r_32f}));
     }
-    /// Returns true if alpha and beta of the program's call do not have the type that this descriptor says.
+    /// Returns true if alpha and beta of the program's call have another type than this descriptor says.
     bool changes_scale_type() const { return changes_scale_type_; }
     /// Sets another attribute. Returns false if the library refuses.
     template <class Value>
@@ -79,20 +80,20 @@ class ChangedDescriptor {
     bool changes_scale_type_ = false;
 };
 
-/// Memory for a cublasLtMatmulPreference_t, which is opaque and smaller in every version.
+/// Memory for a cublasLtMatmulPreference_t, which is opaque and smaller than this array in every version.
 using Preference = std::array<std::uint64_t, 32>;
 
 /// A copy of the program's preference that allows fewer reduction schemes.
 class LimitedPreference {
   public:
-    /// Copies a preference. Its attributes are copied one by one, since programs that were built with older headers
-    /// have smaller ones. Returns false if the library refuses.
+    /// Copies a preference, but allows only `reduction_schemes`. The attributes are copied one by one, since programs
+    /// that were built with older headers have smaller preferences. Returns false if the library refuses.
     bool copy_from(const Library& library, const void* preference, std::uint32_t reduction_schemes) {
         if (library.preference_init == nullptr || library.preference_set == nullptr ||
             library.preference_get == nullptr ||
             library.preference_init(words_.data(), sizeof words_) != status_success)
             return false;
-        constexpr std::int32_t attributes = 32;  // cuBLAS 13.4 has 16
+        constexpr std::int32_t attributes = 32;  // the shim tries this many attributes; cuBLAS 13.4 has 16
         for (std::int32_t i = 0; i < attributes && preference != nullptr; ++i) {
             std::uint64_t value[4];
             std::size_t size = 0;

@@ -1,16 +1,16 @@
-// The key of a cached plan, packed into one word with the plan's number: see CublasSite::plan.
+// The key of a kept plan. CublasSite::plan packs the key and the plan's number into one word:
 //
-//     bits 0-15   settings_change_count; of this and the generation, the lower bits
-//          16-23  compute capability of the handle's device
-//          24-28  math mode that the program set
-//          29-34  Settings::generation, to which rules belong
-//          35-37  dtype
-//          38-42  compute type, less 63; 0: the function has none
-//          43     the algorithm allows FP16
-//          48-59  number of the plan
-//          60     a plan is cached
-//          61     the express lane is open (express.cpp)
-//          62     calls on the lane are recorded
+//     bits 0-15   the lower bits of settings_change_count
+//          16-23  the compute capability of the handle's device
+//          24-28  the math mode that the program set
+//          29-34  the lower bits of Settings::generation, which identifies the settings to which rules belong
+//          35-37  the dtype
+//          38-42  the compute type minus 63; 0 if the function has no compute type
+//          43     1 if the algorithm allows FP16
+//          48-59  the number of the plan
+//          60     1 if a plan is kept
+//          61     1 if the express lane is open (express.cpp)
+//          62     1 if calls on the express lane are recorded
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ constexpr std::uint64_t kept_bit = std::uint64_t{1} << 60;
 constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
 constexpr std::uint64_t recorded_bit = std::uint64_t{1} << 62;
 
-/// The key of a call with a part that is unknown or does not fit into its bits. No plan is kept under this key.
+/// The key of a call that has an unknown property, or one that does not fit into its bits. No plan is kept under this
+/// key.
 constexpr std::uint64_t key_unknown = ~std::uint64_t{0};
 
 constexpr std::uint64_t handle_key(std::int32_t compute_capability, std::int32_t math_mode) {

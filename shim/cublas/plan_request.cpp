@@ -21,10 +21,10 @@ void set_outcome(Plan& plan, Format format, Reason reason, const Environment& en
                                                     (effect == Format::tf32 && environment.tf32_may_be_on));
 }
 
-/// A protected library, recognised by the beginning of its file name: only a rule that names it may lower its calls.
-/// cuSOLVER, MAGMA and torch's linear algebra refine their results, and rely on more precision than their products
-/// seem to need. cuDNN and cuTENSOR have their own TF32 settings, which programs set, and call cublasLt only for some
-/// products.
+/// A protected library, recognised by the beginning of its file name. Only a rule that names the library may lower
+/// its calls. cuSOLVER, MAGMA and torch's linear algebra refine their results, and rely on more precision than their
+/// products seem to need. cuDNN and cuTENSOR have their own TF32 settings, which programs set, and call cublasLt only
+/// for some products.
 struct ProtectedCaller {
     std::string_view prefix;
     Reason reason;
@@ -55,8 +55,8 @@ bool any_names(const std::vector<std::string>& globs, const Names& names_it) {
 }
 
 /// Returns the reason why this decision must not lower a call's precision, or as_requested if it may. A rule lowers
-/// calls of a protected library only if its caller pattern names that library. It lowers other solves only if it
-/// names trsm. It lowers calls that the program explicitly keeps at FP32 only if it says so.
+/// calls of a protected library only if its caller pattern names the library. A rule lowers other solves only if it
+/// names trsm. It lowers calls that the program explicitly keeps at FP32 only if it has `lower_guarded`.
 Reason reason_to_forbid_lowering(const PlanRequest& request, const policy::Decision& decision,
                                  const policy::Policy& policy) {
     const policy::Rule* rule = decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
@@ -114,7 +114,7 @@ Plan plan_request(const PlanRequest& request, const policy::Decision& decision, 
             decision.rule < 0 ? 0 : policy.rules[static_cast<std::size_t>(decision.rule)].mantissa_bits;
         plan.change = plan_change_of_float64(asked, environment, forbids_lowering, decision, bits);
     } else {
-        // policy::decide has already raised all decisions except `native` to the floor.
+        // policy::decide() has already raised all decisions except `native` to the floor.
         if (decision.precision != policy::Precision::native) floor = policy::Floor::none;
         plan.asked = requested_format(asked, environment);
         plan.change = plan_change(asked, environment, forbids_lowering, decision, floor, policy);

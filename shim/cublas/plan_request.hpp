@@ -1,5 +1,5 @@
-// Plans how to honour a decision about a cuBLAS call. The code depends on its arguments only: cublas/site_plan.hpp
-// uses it inside a process, and `fp32shim explain` outside of any.
+// Plans how to honour a decision about a cuBLAS call. The code depends only on its arguments: cublas/site_plan.hpp
+// uses it inside a process, and `fp32shim explain` uses it outside of any process.
 #pragma once
 
 #include <string_view>
@@ -10,22 +10,23 @@
 
 namespace fp32shim::cublas {
 
-/// The treatment of a product, by the type of its operands.
+/// The treatment of a product, which depends on the type of its operands.
 enum class OperandTreatment : std::uint8_t {
     governed,
-    as_called,   ///< float64: counted, and altered only by rules that name it
-    observed,    ///< narrower than float32: counted; of half products, what they add in may be altered
-    not_at_all,  ///< integers
+    as_called,   ///< float64: the product is counted, and changed only by rules that name it
+    observed,    ///< narrower than float32: the product is counted; in half products, the type in which they add may
+                 ///< be changed
+    not_at_all,  ///< integers: the product is not counted
 };
 
 /// The facts about a call, its handle and its caller on which a plan depends.
 struct PlanRequest {
     OperandTreatment counted = OperandTreatment::governed;
     bool handle_is_known = true;
-    bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
-    bool is_solve = false;                ///< trsm and its batches
-    bool is_guarded = false;              ///< called inside PyTorch's NoTF32Guard
-    std::string_view caller{};            ///< base name of the calling object
+    bool pointers_are_in_arrays = false;  ///< true if the operands are passed as arrays of pointers
+    bool is_solve = false;                ///< true for trsm and its batched forms
+    bool is_guarded = false;              ///< true if the call is made inside PyTorch's NoTF32Guard
+    std::string_view caller{};            ///< base name of the file of the calling object
     RequestedPrecision asked;
 };
 
@@ -35,12 +36,14 @@ struct Plan {
     Format asked = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the program's own call
     policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
-    bool is_by_environment = false;  ///< an environment variable chose the format
-    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product
-    policy::Accumulator accumulator = policy::Accumulator::unknown;            ///< the same, of the changed call
+    bool is_by_environment = false;  ///< true if an environment variable chose the format
+    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< type in which a half product adds
+                                                                               ///< in the program's own call
+    policy::Accumulator accumulator = policy::Accumulator::unknown;            ///< type in which a half product adds
+                                                                               ///< in the changed call
 
     bool changes_call() const { return change.how != record::How::forward || change.mantissa_bits != 0; }
-    /// Returns the compute type in which a call runs that has a compute type of its own.
+    /// Returns the compute type in which a call runs whose own compute type is `own`.
     std::int32_t compute_type_or(std::int32_t own) const {
         return change.how == record::How::forward ? own : change.compute_type;
     }
@@ -52,18 +55,18 @@ struct Plan {
 Plan plan_request(const PlanRequest& request, const policy::Decision& decision, policy::Floor floor,
                   const Environment& environment, const policy::Policy& policy);
 
-/// Returns `plan` changed so that the call runs as the program made it, for this reason.
+/// Returns `plan` changed so that the call runs as the program made it. `reason` is the reason why.
 Plan plan_unchanged(Plan plan, policy::Reason reason, const Environment& environment);
 
-/// Returns `plan`, which sets the PEDANTIC mode, with the DEFAULT mode instead: some functions refuse the former
-/// (cublasCsyrk3mEx). DEFAULT gives FP32 too, unless the environment permits less; then the reason is
-/// library_refused.
+/// Returns `plan`, which sets the PEDANTIC mode, changed so that it sets the DEFAULT mode: some functions refuse the
+/// PEDANTIC mode (cublasCsyrk3mEx). The DEFAULT mode gives FP32 too, unless the environment permits a lower format;
+/// in that case the plan's reason becomes library_refused.
 Plan plan_without_pedantic(Plan plan, const RequestedPrecision& asked, const Environment& environment);
 
 /// Returns `plan` changed so that the call runs as the program made it, because it multiplies nothing.
 Plan plan_without_product(Plan plan);
 
-/// Returns a static text that names the environment variable that chose a plan's format; empty if none did.
+/// Returns a static text that names the environment variable that chose a plan's format; empty if no variable did.
 std::string_view environment_detail(const Plan& plan);
 
 }  // namespace fp32shim::cublas

@@ -14,15 +14,15 @@ void describe_one_size(const ArgumentReader& arguments, const ProductFamily& fam
     call.trans_a = arguments.operation(Role::trans_a);
     call.trans_b = arguments.operation(Role::trans_b);
     call.n = arguments.integer(Role::n, -1);
-    call.m = arguments.integer(Role::m, call.n);  // rank-k updates: C is n×n
+    call.m = arguments.integer(Role::m, call.n);  // in rank-k updates, C is n×n
     call.k = arguments.integer(Role::k, arguments.is_right_sided() ? call.n : call.m);
     call.batch = family.batching == Batching::single ? 1 : arguments.integer(Role::batch_count, 1);
 }
 
 bool is_xt(const Function& function) { return function.form == NameForm::xt; }
 
-/// Fills in `product.asked.half`. If the place of alpha and beta decides how the call can be changed, no plan is
-/// kept.
+/// Fills in `product.asked.half`. If the way to change the call depends on where alpha and beta lie, sets the key of
+/// the plan to key_unknown, so that no plan is kept.
 void describe_half(const Site& site, const Frame& frame, Product& product) {
     const ArgumentReader arguments(*site.function, frame);
     HalfProduct& half = product.asked.half;
@@ -50,7 +50,9 @@ void describe_half(const Site& site, const Frame& frame, Product& product) {
 bool is_cublas_library(const LoadedObject* object) {
     return object != nullptr &&
            (object->name.starts_with("libcublas.so") || object->name.starts_with("libcublasLt.so") ||
-            object->name.starts_with("libcublas-") || object->name.starts_with("libcublasLt-"));  // names in wheels
+            object->name.starts_with("libcublas-") ||
+            object->name.starts_with("libcublasLt-"));  // the libraries in wheels
+                                                        // have names of this form
 }
 
 bool describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call) {
@@ -157,7 +159,7 @@ void describe_sizes(const Site& site, const Frame& frame, const Product& product
         call.compute_capability = product.device.compute_capability;
     }
     if (function.product().batching == Batching::groups) {
-        // The library reads the arrays only if it accepts the handle.
+        // The library reads the arrays only if it accepts the handle, so the shim reads them only then.
         if (product.handle != nullptr) describe_groups(arguments, call);
     } else {
         describe_one_size(arguments, function.product(), call);

@@ -1,5 +1,5 @@
-// The first step of a cuBLAS call: reads its arguments. Matrices and scalars are not read, since they may lie on the
-// device.
+// The first step of a cuBLAS call: reads the call's arguments. Matrices and scalars are not read, since they may lie
+// on the device.
 #pragma once
 
 #include "policy/matmul_call.hpp"
@@ -11,40 +11,40 @@
 
 namespace fp32shim::cublas {
 
-/// The treatment and the type of operands with a value of cudaDataType.
+/// The treatment and the type of operands that have a given value of cudaDataType.
 struct OperandType {
     OperandTreatment counted;
     policy::Dtype dtype;
 };
 OperandType operand_type(std::int32_t data_type);
 
-/// The facts about one call that its arguments and its handle tell.
+/// The facts about one call that follow from its arguments and its handle.
 struct Product {
     OperandTreatment counted = OperandTreatment::governed;
     policy::Dtype dtype = policy::Dtype::float32;
-    bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
-    bool is_guarded = false;              ///< called inside PyTorch's NoTF32Guard
-    HandleRecord* handle = nullptr;       ///< nullptr: unknown
+    bool pointers_are_in_arrays = false;  ///< true if the operands are passed as arrays of pointers
+    bool is_guarded = false;              ///< true if the call is made inside PyTorch's NoTF32Guard
+    HandleRecord* handle = nullptr;       ///< the record of the handle; nullptr if the handle is unknown
     Device device;                        ///< device of the handle
-    std::uint64_t key = key_unknown;      ///< key of its kept plan, see plan_key.hpp
+    std::uint64_t key = key_unknown;      ///< key of the plan that the call site keeps, see plan_key.hpp
     RequestedPrecision asked;
 };
 bool is_cublas_library(const LoadedObject* object);
 
-/// Fills in the sizes of the group with the most work; call.batch counts the products of all groups. Returns true if
-/// a group multiplies anything, and for arguments that the library will report as errors: missing arrays, a negative
-/// number of groups.
+/// Fills in the sizes of the group with the most work, and sets call.batch to the number of products in all groups.
+/// Returns true if a group multiplies anything. Also returns true for arguments that the library will report as
+/// errors: missing arrays, or a negative number of groups.
 bool describe_groups(const ArgumentReader& arguments, policy::MatmulCall& call);
 
-/// Reads the type of a call's operands, and its handle. describe_requested_precision() adds the rest.
+/// Reads the type of a call's operands, and its handle. describe_requested_precision() fills in the other facts.
 Product describe_product(const Site& site, const Frame& frame);
 
-/// Fills in `product.asked` (math mode, compute type, algorithm) and the plan's key, of which `settings` is a part.
-/// Asks the library for the handle's math mode; sets product.handle to nullptr if the library refuses the handle.
+/// Fills in `product.asked` (math mode, compute type, algorithm) and the plan's key, a part of which is `settings`.
+/// Asks the library for the handle's math mode, and sets product.handle to nullptr if the library refuses the handle.
 /// Precondition: the handle's lock is held.
 void describe_requested_precision(const Site& site, const Frame& frame, std::uint64_t settings, Product& product);
 
-/// Fills in the facts for policy rules, including the sizes.
+/// Fills in the facts about a call that policy rules use, including the sizes.
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call);
 
 }  // namespace fp32shim::cublas

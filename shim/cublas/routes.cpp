@@ -28,8 +28,9 @@ constexpr Role role_at(const ArgumentPositions& positions, int word) {
     return Role::other;
 }
 
-/// Returns argument number `word` of a call of family `form` that replaces the program's call of family `called`. It
-/// is the program's argument with the same role, or a substitute for its compute type, algorithm or operand type.
+/// Returns argument number `word` of a call of the family `form`, which replaces the program's call of the family
+/// `called`. The argument is the program's argument with the same role, or a substitute for its compute type,
+/// algorithm or operand type.
 template <const auto& called, const auto& form, int word>
 std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     constexpr Role role = role_at(form.cblas, word);

@@ -1,5 +1,6 @@
 // The ways to call each cuBLAS function: with the program's own arguments, or as the equivalent function that takes a
-// compute type. Both come from the role lists of table/families.hpp; no argument list is written a second time.
+// compute type. Both ways follow from the role lists of table/families.hpp, so that no argument list is written
+// twice.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace fp32shim::cublas {
 /// The arguments in which a call with a compute type differs from the program's own call.
 struct Substitution {
     std::int32_t compute_type = 0;
-    bool replaces_algorithm = false;  ///< the default algorithm replaces the program's
+    bool replaces_algorithm = false;  ///< true if the default algorithm replaces the program's algorithm
 };
 
 using CallAsCalled = std::int64_t (*)(void* address, const Frame& frame);
@@ -21,16 +22,16 @@ using CallWithComputeType = std::int64_t (*)(void* address, const Frame& frame, 
 struct Route {
     const FunctionFamily* family;
     CallAsCalled as_called;
-    CallWithComputeType with_compute_type;  ///< nullptr: no equivalent function takes a compute type
-    /// Returns the call's part of the key of its plan (plan_key.hpp). Returns key_unknown (no plan is kept) for
-    /// unusual types and unknown algorithms. nullptr for functions that multiply nothing; `multiplies` is then
-    /// nullptr too.
+    CallWithComputeType with_compute_type;  ///< nullptr if no equivalent function takes a compute type
+    /// Returns the part of a plan's key (plan_key.hpp) that depends on the call. Returns key_unknown, under which no
+    /// plan is kept, for unusual types and unknown algorithms. The member is nullptr for functions that multiply
+    /// nothing; `multiplies` is then nullptr, too.
     std::uint64_t (*key)(const Frame& frame);
     /// Returns true if the call multiplies anything: neither a size nor the batch count is zero.
     bool (*multiplies)(const Frame& frame, bool is_ilp64);
 };
 
-/// Returns the ways to call a family's functions, or nullptr for cuBLAS's legacy API, whose calls can only be
+/// Returns the ways to call a family's functions. Returns nullptr for cuBLAS's legacy API, whose calls can only be
 /// forwarded by a jump.
 const Route* route_of(const FunctionFamily& family);
 

@@ -10,7 +10,8 @@ namespace {
 
 using policy::Reason;
 
-// All plans, by number. There are few, since they consist of precisions, ways of change and reasons. 0 means no plan.
+// All plans, indexed by number. There are few different plans, since they consist of precisions, kinds of changes and
+// reasons. The number 0 means that there is no plan.
 constexpr std::size_t plan_limit = number_mask + 1;
 constinit std::atomic<const Plan*> plans[plan_limit]{};
 
@@ -25,8 +26,8 @@ std::size_t bucket_of(const Plan& plan) {
     return hash.value() % (plan_limit - 1);
 }
 
-/// Stores a plan unless an equal one is stored already. Returns its number, for plan_by_number(), or 0 if there is no
-/// room or memory.
+/// Stores a plan, unless an equal plan is stored already. Returns the number of the plan for plan_by_number(), or 0
+/// if there is no room or memory.
 std::uint64_t intern(const Plan& plan) {
     const Plan* fresh = nullptr;
     for (std::size_t probe = 0; probe < 64; ++probe) {
@@ -52,7 +53,7 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
     const bool is_simple =
         product.asked.control == FormatControl::compute_type && plan.applied != policy::AppliedFormat::unchanged &&
         plan.change.how != record::How::math_mode && plan.change.math_mode < 0 && plan.change.mantissa_bits == 0 &&
-        product.device.compute_capability != 0 &&  // device_of() asks again while this is 0
+        product.device.compute_capability != 0 &&  // device_of() asks for the device again while this is 0
         !depends_on_math_mode({.compute_type = compute_type});
     const bool is_recorded = in_force.recording != nullptr;
     const bool is_watched = (in_force.is_logging() && !is_recorded) || site.by_importers ||

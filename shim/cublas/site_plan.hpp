@@ -1,5 +1,5 @@
-// The second and third step of a cuBLAS call: the decision, and the plan to honour it. Each call site keeps a plan as
-// one word.
+// The second and third step of a cuBLAS call: the decision, and the plan to honour it. Each call site keeps a plan,
+// in one word.
 #pragma once
 
 #include "shim/cublas/plan_request.hpp"
@@ -16,14 +16,15 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
 Plan plan_decision(const Site& site, const Product& product, const policy::Decision& decision,
                    const Settings& in_force);
 
-/// Returns the plan that the site keeps for calls like this one, or nullptr. Always nullptr while audits are on.
+/// Returns the plan that the call site keeps for calls like this one, or nullptr if it keeps none. Always returns
+/// nullptr while audits are on.
 inline const Plan* kept_plan(const Site& site, const Product& product) {
     const std::uint64_t kept = site.cublas.plan.load(std::memory_order_acquire);
     const bool is_kept = product.key != key_unknown && (kept & (kept_bit | key_mask)) == (kept_bit | product.key);
     return is_kept ? &plan_by_number(kept >> number_shift & number_mask) : nullptr;
 }
 
-/// Makes a plan. Keeps it if it is valid for all calls like this one.
+/// Makes a plan. The call site keeps it if it is valid for all calls like this one.
 template <class Describe>
 Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
     policy::MatmulCall call;
@@ -36,7 +37,7 @@ Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_f
     return plan;
 }
 
-/// Returns the plan for a call. Calls `describe` to fill in the call only if the site keeps no plan for it.
+/// Returns the plan for a call. Calls `describe` to fill in the call only if the call site keeps no plan for it.
 /// Thread-safe, lock-free.
 template <class Describe>
 Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
@@ -46,11 +47,13 @@ Plan plan_call(Site& site, const Product& product, const Settings& in_force, con
 
 ExecutionOutcome done_as_planned(const Site& site, const Plan& plan);
 
-/// Returns the record of a call that could not be changed, for this reason, and ran as the program made it.
+/// Returns the outcome of a call that ran as the program made it, since it could not be changed. `reason` is the
+/// reason why.
 ExecutionOutcome done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
-/// Returns the key by which the recording counts later calls with these arguments that run by the kept plan. Returns
-/// an empty key if the site does not keep this plan, or if this call failed or did not run as planned.
+/// Returns the key of the recording's row in which the express lane counts later calls with these arguments by the
+/// kept plan. Returns an empty key if the call site does not keep this plan, or if this call failed or did not run as
+/// planned.
 ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
                              const ExecutionOutcome& done, std::uint32_t change_count);
 

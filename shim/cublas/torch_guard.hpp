@@ -1,15 +1,16 @@
-// PyTorch's at::NoTF32Guard. Code inside the guard (pinv, batched LU, the gradient of SVD) keeps float32, whatever
-// the program allows elsewhere.
+// Support for PyTorch's at::NoTF32Guard. Code inside the guard (pinv, batched LU, the gradient of SVD) keeps float32,
+// whatever the program allows elsewhere.
 #pragma once
 
 #include "shim/entry/site.hpp"
 
 namespace fp32shim::cublas {
 
-/// Looks up PyTorch's function that reports the guard, if the caller of this new site is a library of PyTorch.
+/// Looks up PyTorch's function that tells whether a thread is inside the guard. Does nothing if the caller of this
+/// new call site is not a library of PyTorch.
 void find_torch_guard(const Site& site);
 
-/// Returns true if calls of this site may be made inside the guard.
+/// Returns true if calls from this call site may be made inside the guard.
 bool may_be_guarded(const Site& site);
 
 /// Returns true if the calling thread is inside the guard. Precondition: may_be_guarded(site).

@@ -8,8 +8,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns true if all numbers are finite. Checks one block after the other, so that it ends soon after a bad
-/// number. Compilers vectorize the inner loop.
+/// Returns true if all numbers are finite. Checks the numbers block by block, so that it returns soon after a number
+/// that is not finite. Compilers vectorize the inner loop.
 template <class Bits>
 [[gnu::always_inline]] inline bool all_finite_by(const float* numbers, std::size_t count) {
     constexpr Bits exponent_bits =

@@ -1,4 +1,4 @@
-// Describes batches whose groups have sizes of their own.
+// Describes batches that consist of groups, each of which has its own sizes.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace fp32shim::blas {
 
-/// Describes a batch of `count` groups by the sizes of the group with the most work; call.batch becomes the number of
-/// products in all groups. `describe(group, call)` sets the sizes of one group in a copy of `call`, and returns its
-/// number of products. Returns true if a group multiplies anything.
+/// Describes a batch of `count` groups by the sizes of the group with the most work. call.batch becomes the number of
+/// products in all groups. `describe(group, call)` sets the sizes of one group in a copy of `call`, and returns the
+/// number of products in the group. Returns true if a group multiplies anything.
 template <class Describe>
 bool describe_by_largest_group(std::int64_t count, policy::MatmulCall& call, const Describe& describe) {
     policy::MatmulCall largest = call;

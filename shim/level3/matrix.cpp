@@ -24,7 +24,8 @@ Matrix stored_matrix(const Level3& product, const void* data, std::int64_t ld, s
             product.is_double};
 }
 
-/// Returns a vector as a matrix of one row. A vector with a negative increment begins at its last element in memory.
+/// Returns a vector as a matrix of one row. If the increment is negative, the vector begins at its last element in
+/// memory.
 Matrix row_of_vector(const Level3& product, const void* data, std::int64_t increment, std::int64_t count) {
     Matrix row = stored_matrix(product, data, increment, 1, count);
     row.row_major = false;
@@ -32,7 +33,7 @@ Matrix row_of_vector(const Level3& product, const void* data, std::int64_t incre
     return row;
 }
 
-/// Returns the one number that a dot product or a norm computes.
+/// Returns the single number that a dot product or a norm computes, as a matrix.
 Matrix number_result(const Level3& product) {
     Matrix result = stored_matrix(product, product.c, 1, 1, 1);
     result.is_double = product.is_double || product.operation == Operation::dsdot;
@@ -41,7 +42,7 @@ Matrix number_result(const Level3& product) {
     return result;
 }
 
-/// Returns A of an operation with a vector. The next two functions return B and C.
+/// Returns the operand A of an operation that has a vector. vector_operand_b() and vector_operand_c() return B and C.
 Matrix vector_operand_a(const Level3& product) {
     const Operation operation = product.operation;
     const std::int64_t lda = product.lda;
@@ -69,8 +70,8 @@ Matrix vector_operand_c(const Level3& product) {
 
 Part triangle_of(const Level3& product) { return product.uplo == 'U' ? Part::upper : Part::lower; }
 
-/// Returns true if the triangle consists of the elements with inner <= outer index (see Matrix), false if it
-/// consists of those with inner >= outer.
+/// Returns true if the triangle consists of the elements whose inner index is at most the outer index (see Matrix).
+/// Returns false if it consists of the elements whose inner index is at least the outer index.
 bool runs_end_at_diagonal(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
 }  // namespace
@@ -134,9 +135,9 @@ namespace {
 constexpr std::uint64_t sign_of_double = std::uint64_t{1} << 63;
 constexpr std::uint64_t infinity_of_double = std::uint64_t{0x7ff} << 52;
 
-/// Returns the float32 that is nearest to a float64, with ties to even, both as bits. The arithmetic is that of
-/// integers, so the program's rounding mode, flush-to-zero setting and traps have no effect. Precondition: the
-/// number is not NaN.
+/// Returns the float32 that is nearest to a float64, with ties to even. The argument and the result are bits. The
+/// arithmetic is on integers, so the program's rounding mode, flush-to-zero setting and traps have no effect.
+/// Precondition: the number is not NaN.
 std::uint32_t nearest_float32(std::uint64_t bits) {
     const auto sign = static_cast<std::uint32_t>((bits & sign_of_double) >> 32);
     const std::uint64_t size = bits & ~sign_of_double;
@@ -145,29 +146,29 @@ std::uint32_t nearest_float32(std::uint64_t bits) {
     constexpr std::uint64_t too_large = std::uint64_t{1023 + 128} << 52;
     if (size >= too_large) return sign | 0x7f800000U;
     if (size >= lowest_normal) {
-        // A carry into the exponent is right, up to infinity.
+        // A carry into the exponent gives the right result, which may be infinity.
         const std::uint64_t rounded = size + (std::uint64_t{1} << (cut - 1)) - 1 + (size >> cut & 1);
         constexpr std::uint64_t bias_change = std::uint64_t{1023 - 127} << 23;
         return sign | static_cast<std::uint32_t>((rounded >> cut) - bias_change);
     }
-    // A subnormal float32 is a whole number of units of 2^-149.
+    // A subnormal float32 is a multiple of 2^-149.
     const auto exponent = static_cast<int>(size >> 52);
     constexpr int exponent_of_unit = 1023 - 149;
-    const int below = exponent_of_unit + 52 - exponent;  // bits of the significand below the unit
+    const int below = exponent_of_unit + 52 - exponent;  // number of bits of the significand below 2^-149
     if (below > 54) return sign;
     const std::uint64_t significand = (size & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52;
     const std::uint64_t half = (std::uint64_t{1} << (below - 1)) - 1 + (significand >> below & 1);
     return sign | static_cast<std::uint32_t>((significand + half) >> below);
 }
 
-/// Returns a float32 as a float64, both as bits.
+/// Returns a float32 as a float64. The argument and the result are bits.
 std::uint64_t as_float64(std::uint32_t bits) {
     const std::uint64_t sign = std::uint64_t{bits & 0x80000000U} << 32;
     const std::uint32_t size = bits & 0x7fffffffU;
     if (size == 0x7f800000U) return sign | infinity_of_double;
     if (size >= 0x00800000U) return sign | ((std::uint64_t{size} << 29) + (std::uint64_t{1023 - 127} << 52));
     if (size == 0) return sign;
-    const int lead = 31 - __builtin_clz(size);  // a subnormal float32 is a normal float64
+    const int lead = 31 - __builtin_clz(size);  // a subnormal float32 becomes a normal float64
     const std::uint64_t fraction = std::uint64_t{size ^ 1U << lead} << (52 - lead);
     return sign | static_cast<std::uint64_t>(1023 - 149 + lead) << 52 | fraction;
 }

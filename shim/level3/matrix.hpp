@@ -1,5 +1,5 @@
-// The operands of an operation in memory. Sizes count elements of the operation's dtype. Memory is counted in
-// floats: a float64 takes two of them, a complex128 four.
+// The operands of an operation in memory. Sizes count elements of the operation's dtype. Memory is counted in floats:
+// a float64 takes two floats, and a complex128 takes four.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,16 @@
 
 namespace fp32shim::blas {
 
-/// A matrix in memory. Element (inner i, outer j) is at data + (i + j * ld) * width. `inner` is the index of adjacent
-/// elements: the row in column-major order, the column in row-major order.
+/// A matrix in memory. The element with inner index i and outer index j is at data + (i + j * ld) * width. Elements
+/// with successive inner indices are adjacent: the inner index is the row in column-major order, and the column in
+/// row-major order.
 struct Matrix {
     const float* data = nullptr;
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     std::int64_t ld = 0;
     bool row_major = false;
-    int width = 1;  ///< floats per element
+    int width = 1;  ///< number of floats per element
     bool is_complex = false;
     bool is_double = false;
 
@@ -33,14 +34,14 @@ struct Matrix {
     bool operator==(const Matrix&) const = default;
 };
 
-/// Returns A, B or C as stored, before op(). B of syrk and herk is empty, and so is C of an in-place trmm or trsm. A
-/// vector is a matrix of one row, whose leading dimension is the increment. Elements that a norm does not read,
-/// because its increment is not positive, are left out.
+/// These functions return A, B or C as stored, before op() is applied. B of syrk and herk is empty, and so is C of an
+/// in-place trmm or trsm. A vector is a matrix of one row, whose leading dimension is the increment. A vector that a
+/// norm does not read, because its increment is not positive, has no elements.
 Matrix operand_a(const Level3& product);
 Matrix operand_b(const Level3& product);
 Matrix operand_c(const Level3& product);
 
-/// The part of a square matrix that a routine reads or writes: all of it, or one triangle.
+/// The part of a square matrix that a routine reads or writes: the whole matrix, or one triangle.
 enum class Part : std::uint8_t { whole, upper, lower };
 Part part_of_a(const Level3& product);
 /// Returns the part of the result that the routine writes.
@@ -50,17 +51,17 @@ constexpr bool contains(Part part, std::int64_t row, std::int64_t column) {
     return part == Part::whole || (part == Part::upper ? row <= column : row >= column);
 }
 
-/// Indices from `begin` to `end`, excluding `end`.
+/// The indices from `begin` to `end`, without `end`.
 struct IndexRange {
     std::int64_t begin;
     std::int64_t end;
     std::int64_t count() const { return end - begin; }
 };
 
-/// Returns the inner indices that belong to `part` at an outer index.
+/// Returns the inner indices of the elements that belong to `part` at the outer index `outer`.
 IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer);
 
-/// Calls `visit(from, to, elements)` with each run of adjacent elements in a part of two matrices of one shape.
+/// Calls `visit(from, to, elements)` with each run of adjacent elements in `part` of two matrices of the same shape.
 template <class Visit>
 void for_each_contiguous_run(const Matrix& from, const Matrix& to, Part part, const Visit& visit) {
     for (std::int64_t outer = 0; outer < from.outer(); ++outer) {
@@ -70,7 +71,7 @@ void for_each_contiguous_run(const Matrix& from, const Matrix& to, Part part, co
     }
 }
 
-/// Calls `visit(floats, count)` with each run of adjacent floats in a part of a matrix.
+/// Calls `visit(floats, count)` with each run of adjacent floats in `part` of a matrix.
 template <class Visit>
 void for_each_contiguous_run(const Matrix& matrix, Part part, const Visit& visit) {
     for_each_contiguous_run(matrix, matrix, part, [&](const float*, float* floats, std::int64_t elements) {
@@ -78,29 +79,29 @@ void for_each_contiguous_run(const Matrix& matrix, Part part, const Visit& visit
     });
 }
 
-/// Copies the elements of `part` between matrices of one shape.
+/// Copies the elements of `part` between two matrices of the same shape.
 void copy_elements(const Matrix& from, Part part, const Matrix& to);
 
-/// Rounds `count` floats. `from` and `to` are equal or do not overlap; neither needs any alignment.
+/// Rounds `count` floats. `from` and `to` are equal or do not overlap. Neither needs to be aligned.
 using RoundingLoop = void (*)(const float* from, float* to, std::size_t count);
-/// The state of the random numbers of one product. One is drawn for each float that is rounded.
+/// The state of the random numbers of one product. One random number is drawn for each float that is rounded.
 struct RandomStream {
-    std::uint64_t start = 0;  ///< tells streams apart
+    std::uint64_t start = 0;  ///< number that differs between streams, so that their random numbers differ
     std::uint64_t drawn = 0;
 };
-/// Like RoundingLoop, but chooses at random among the nearest numbers.
+/// Rounds floats like RoundingLoop, but chooses at random between the nearest numbers.
 using RandomLoop = void (*)(const float* from, float* to, std::size_t count, RandomStream& random);
 
-/// A function that rounds floats, with its random numbers if it needs some.
+/// A function that rounds floats, with its random numbers if it needs any.
 class RoundingKernel {
   public:
-    // This constructor is implicit, since a loop without random numbers is a kernel.
+    // This constructor is implicit, since a loop without random numbers is already a kernel.
     constexpr RoundingKernel(RoundingLoop loop = nullptr) : loop_(loop) {}
-    /// `random` has to outlive the kernel and its copies, which all draw from it.
+    /// `random` has to outlive the kernel and the kernel's copies, which all draw from it.
     constexpr RoundingKernel(RandomLoop loop, RandomStream& random) : random_loop_(loop), random_(&random) {}
 
-    /// Returns a kernel that only copies numbers. The copies of the operands are rounded afterwards, line by line,
-    /// to fixed-point numbers of this many bits (blas/emulate/fixed_point.cpp).
+    /// Returns a kernel that only copies numbers. Afterwards the copies of the operands are rounded, line by line, to
+    /// fixed-point numbers of `bits` bits (blas/emulate/fixed_point.cpp).
     static RoundingKernel fixed_point(int bits) {
         RoundingKernel kernel([](const float* from, float* to, std::size_t count) {
             if (from != to) std::memcpy(to, from, count * sizeof(float));
@@ -108,11 +109,11 @@ class RoundingKernel {
         kernel.fixed_point_bits_ = bits;
         return kernel;
     }
-    /// Returns the number of bits that fixed_point() was given; 0 for any other kernel.
+    /// Returns the number of bits that was passed to fixed_point(), or 0 for any other kernel.
     int fixed_point_bits() const { return fixed_point_bits_; }
 
-    /// Returns the same kernel for float64 numbers, of which each takes two of `count` floats. A number is rounded to
-    /// float32 first, to nearest with ties to even. NaN stays as it is.
+    /// Returns the same kernel for float64 numbers, each of which takes two of the `count` floats. A number is first
+    /// rounded to float32, to nearest with ties to even. NaN stays as it is.
     RoundingKernel for_float64() const {
         RoundingKernel kernel = *this;
         kernel.of_doubles_ = true;
@@ -142,7 +143,7 @@ class RoundingKernel {
     int fixed_point_bits_ = 0;
 };
 
-/// Returns a hash of the elements in a part of a matrix, and of their order.
+/// Returns a hash of the elements in `part` of a matrix, which depends on their order.
 std::uint64_t hash_of(const Matrix& matrix, Part part);
 
 /// Rounds each element of a matrix in place.

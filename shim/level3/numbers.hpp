@@ -9,18 +9,18 @@
 
 namespace fp32shim::blas {
 
-/// A number in memory: one float, or two floats with the bits of a float64 (little-endian: the exponent is in the
-/// second).
+/// A number in memory: one float, or two floats that together have the bits of a float64. The second float has the
+/// exponent, since the processor is little-endian.
 class StoredNumber {
   public:
-    /// Views number `index` at `memory`.
+    /// Refers to the number with the index `index` in the numbers at `memory`.
     StoredNumber(const void* memory, bool is_double, int index = 0)
         : at_(static_cast<const float*>(memory) + (is_double ? 2 * index : index)), is_double_(is_double) {}
 
     bool is_finite() const { return (high_word() & exponent_mask()) != exponent_mask(); }
     bool is_nan() const { return !is_finite() && (fraction() != 0); }
     bool is_zero() const { return (high_word() & 0x7fffffffU) == 0 && (!is_double_ || low_word() == 0); }
-    /// Returns floor(log2|x|). Precondition: finite and not zero.
+    /// Returns floor(log2|x|). Precondition: the number is finite and not zero.
     int exponent() const {
         const int field = static_cast<int>((high_word() & exponent_mask()) >> (is_double_ ? 20 : 23));
         const int fraction_bits = is_double_ ? 52 : 23;

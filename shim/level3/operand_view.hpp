@@ -1,9 +1,9 @@
 // The operands of a product in their mathematical form, for code that computes products itself: op() is applied, and
-// a triangle is completed if the operation does so.
+// a symmetric or Hermitian operand is completed from its stored triangle.
 //
-// `Number` is the type of an element that the code computes with, such as Element<float>. It has `re` and `im`, of
-// which a real element has im = 0, and two static functions: read(memory, is_double, is_pair), and missing_element()
-// for an element that a triangle does not have.
+// `Number` is the type of an element that the code computes with, such as Element<float>. It has the members `re` and
+// `im` (`im` is 0 for real elements) and two static functions: read(memory, is_double, is_pair), and
+// missing_element() for an element outside a triangle.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace fp32shim::blas {
 
-/// An element of an operand whose numbers are of the type Real, or the place where a triangle has none.
+/// An element of an operand whose numbers have the type Real. `exists` is false for an element outside a triangle.
 template <class Real>
 struct Element {
     Real re = 0;
@@ -51,7 +51,7 @@ class OperandView {
   public:
     OperandView() = default;
     OperandView(const Matrix& matrix, char trans) : matrix_(matrix), trans_(trans) {}
-    /// Views A of a product in which only one triangle of A is stored.
+    /// Refers to A of a product in which only one triangle of A is stored.
     explicit OperandView(const Level3& product)
         : matrix_(operand_a(product)),
           trans_(is_trmm_or_trsm(product.operation) ? product.trans_a : 'N'),
@@ -63,7 +63,7 @@ class OperandView {
         return conjugates(trans_) ? conj(value) : value;
     }
 
-    /// Returns true if every element is stored, false if only one triangle is.
+    /// Returns true if every element is stored, and false if only one triangle is stored.
     bool is_whole() const { return product_ == nullptr; }
     const Matrix& stored_matrix() const { return matrix_; }
     /// Where an element off the diagonal is: in the stored triangle, on the other side of the diagonal, or nowhere.
@@ -72,10 +72,10 @@ class OperandView {
         if (transposes(trans_) ? contains(part_, column, row) : contains(part_, row, column)) return Place::stored;
         return is_trmm_or_trsm(product_->operation) ? Place::missing : Place::mirrored;
     }
-    /// Returns true if a mirrored element is the conjugate of the stored one.
+    /// Returns true if a mirrored element is the conjugate of the stored element.
     bool is_hermitian() const { return product_ != nullptr && product_->operation == Operation::hemm; }
     char trans() const { return trans_; }
-    /// Returns true if the diagonal of a triangle is 1, whatever is stored there.
+    /// Returns true if the diagonal of a triangle counts as 1, whatever is stored there.
     bool has_unit_diagonal() const { return product_ != nullptr && product_->diag == 'U'; }
 
   private:
@@ -88,7 +88,7 @@ class OperandView {
             case Operation::hemm:
                 if (row == column) return {stored_element(row, row).re};
                 return is_there ? stored_element(row, column) : conj(stored_element(column, row));
-            default:  // trmm, trsm
+            default:  // a trmm or trsm
                 if (row == column && product_->diag == 'U') return {1.0F};
                 return is_there ? stored_element(row, column) : Number::missing_element();
         }
@@ -103,17 +103,18 @@ class OperandView {
     const Level3* product_ = nullptr;
 };
 
-/// One product of two factors, result := alpha left right + beta result. A rank-2k update has two of them.
+/// One product of two factors, result := alpha left right + beta result. A rank-2k update consists of two of them.
 template <class Number>
 struct TwoFactorProduct {
     OperandView<Number> left;
     OperandView<Number> right;
-    std::int64_t depth = 0;  ///< the length of the sums
+    std::int64_t depth = 0;  ///< the number of terms in each sum
     Number alpha;
     Number beta;
 };
 
-/// Calls `use` with each product of two factors, in order. The factors refer to `product`.
+/// Calls `use` with each product of two factors of which `product` consists, in order. The factors refer to
+/// `product`.
 template <class Number, class Use>
 void for_each_two_factor_product(const Level3& product, const Use& use) {
     using Factors = TwoFactorProduct<Number>;
@@ -140,7 +141,7 @@ void for_each_two_factor_product(const Level3& product, const Use& use) {
             use(Factors{op_a, {b, other}, product.k, alpha, beta});
             return use(
                 Factors{{b, product.trans_a}, {a, other}, product.k, hermitian ? conj(alpha) : alpha, Number{1.0F}});
-        default:  // a trmm in place has no beta
+        default:  // a trmm; an in-place trmm has no beta
             if (product.side == 'L') return use(Factors{OperandView<Number>(product), {b, 'N'}, a.rows, alpha, beta});
             return use(Factors{{b, 'N'}, OperandView<Number>(product), a.rows, alpha, beta});
     }

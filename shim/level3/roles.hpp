@@ -1,4 +1,4 @@
-// Tells the roles of matrices and scalars in an operation: its result, and the values that it starts from.
+// Tells the roles of matrices and scalars in an operation: its result, and the values that the result starts from.
 #pragma once
 
 #include "shim/level3/matrix.hpp"
@@ -14,7 +14,7 @@ inline bool is_in_place(const Level3& single) {
 
 inline Matrix result_of(const Level3& single) { return is_in_place(single) ? operand_b(single) : operand_c(single); }
 
-/// Returns true if alpha (or beta, if `is_beta`) is a complex number.
+/// Returns true if alpha, or beta if `is_beta` is true, is a complex number.
 inline bool has_complex_scalar(const Level3& single, bool is_beta) {
     constexpr OperationSet real_alpha{Operation::herk, Operation::her, Operation::rot};
     const bool is_real = is_beta ? is_herk_or_her2k(single.operation) || single.operation == Operation::rot
@@ -22,11 +22,11 @@ inline bool has_complex_scalar(const Level3& single, bool is_beta) {
     return single.is_complex && !is_real;
 }
 
-/// Returns true if the diagonal of A is 1, whatever is stored there: the routine does not read it.
+/// Returns true if the diagonal of A counts as 1. The routine does not read what is stored there.
 inline bool has_unit_diagonal(const Level3& single) { return single.diag == 'U'; }
 
-/// Returns true if `test(number)` holds for a number of alpha (or beta, if `is_beta`), which has two numbers if it is
-/// complex. Returns false if the routine has no such scalar.
+/// Returns true if `test(number)` is true for a number of alpha, or of beta if `is_beta` is true. A complex scalar
+/// has two numbers. Returns false if the routine does not have the scalar.
 template <class Test>
 bool any_number_of_scalar(const Level3& single, bool is_beta, const Test& test) {
     const void* const scalar = is_beta ? single.beta : single.alpha;
@@ -35,7 +35,8 @@ bool any_number_of_scalar(const Level3& single, bool is_beta, const Test& test) 
             (has_complex_scalar(single, is_beta) && test(StoredNumber(scalar, single.is_double, 1))));
 }
 
-/// Returns true if alpha (or beta, if `is_beta`) is neither NaN nor infinite, or the routine has no such scalar.
+/// Returns true if alpha, or beta if `is_beta` is true, is neither NaN nor infinite, or if the routine does not have
+/// the scalar.
 inline bool has_finite_scalar(const Level3& single, bool is_beta) {
     return !any_number_of_scalar(single, is_beta, [](StoredNumber number) { return !number.is_finite(); });
 }

@@ -17,7 +17,8 @@ namespace {
 using policy::AppliedFormat;
 using policy::AuditFormat;
 
-/// Returns the product with `to` as its result. `to` holds the values that C (or B of an in-place trmm) had before.
+/// Returns the product `single` with `to` as its result. `to` already holds the values that C (or B of an in-place
+/// trmm) had before the product.
 Level3 with_result(const Level3& single, const Matrix& to) {
     Level3 other = single;
     auto* const data = const_cast<float*>(to.data);
@@ -47,8 +48,8 @@ bool CallAudit::add_memory_sizes(const Level3& single, MemorySizes& sum) {
     const std::size_t bytes = packed_bytes(result);
     if (reads_old_result(single)) sum.starts += bytes;
     const std::size_t wide = sum.has_reference_product ? bytes_for_reference(single) : bytes;
-    // One product needs two results and the bound, then the sums of rows and columns, and a row or column in more
-    // digits. The reduced bound, or the product in more digits, needs `wide`.
+    // One product needs two results and the bound, the sums of rows and columns, and one row or column in more
+    // digits. It also needs `wide` bytes for the reduced bound or for the whole product in more digits.
     const std::size_t work = 3 * bytes + rounded_to_cache_line(ErrorAccumulator::bytes_needed(result)) +
                              rounded_to_cache_line(bytes_for_line(result));
     if (wide > audit_memory_limit || work > audit_memory_limit || sum.starts > audit_memory_limit ||
@@ -99,7 +100,7 @@ void CallAudit::save_old_result(const Level3& single) {
 }
 
 record::Audit CallAudit::finish() {
-    // The formats are set only now, since a product that had no memory for its rounded operands ran at FP32.
+    // The formats are set only now, since a product without memory for its rounded operands ran in FP32.
     audit::set_audit_formats(audit_, policy_, wanted_, audit_format_of(plan_),
                              policy::is_double(product_.call.dtype));
     if (audit_.flags & record::audit_skipped) return audit_;
@@ -135,8 +136,8 @@ bool CallAudit::audit_product(const Level3& single) {
     return done;
 }
 
-/// Compares the product in the tested format with the product in its own type, as the library computes it. Returns
-/// false if there is no memory.
+/// Compares the product in the tested format with the product in its own type, as the library computes the latter.
+/// Returns false if there is no memory.
 bool CallAudit::compare_with_own_type(const Level3& single, const Matrix& start, const ComponentwiseBound& bound) {
     const Matrix result = result_of(single);
     Matrix exact = result;
@@ -160,8 +161,8 @@ bool CallAudit::compare_with_own_type(const Level3& single, const Matrix& start,
     return true;
 }
 
-/// Compares the program's result with a product of more digits. Returns false if that product would leave the range
-/// of its numbers.
+/// Compares the program's result with the product computed in more digits. Returns false if the product in more
+/// digits would leave the range of its numbers.
 bool CallAudit::compare_with_reference(const Level3& single, const Matrix& start, const ComponentwiseBound& bound) {
     if (!reference_stays_in_range(single, operands_)) return false;
     const Matrix result = result_of(single);
@@ -174,11 +175,12 @@ bool CallAudit::compare_with_reference(const Level3& single, const Matrix& start
     return true;
 }
 
-/// Computes the product in the given format. Stores the result in `to`. Returns false if there is no memory.
+/// Computes the product in the given format, and stores the result in `to`. Returns false if there is no memory or
+/// the library has no routine for the format.
 bool CallAudit::run_in_format(AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to) {
     if (start.data != nullptr) copy_elements(start, written_part(single), to);
     const Level3 other = with_result(single, to);
-    if (format == audit_.reference) {  // in the product's own type
+    if (format == audit_.reference) {  // this branch computes the product in its own type
         call_by_role(&routines_.same, other);
         return true;
     }
@@ -198,7 +200,7 @@ bool CallAudit::compute_bound(const Level3& single, const Matrix& start, Compone
     if (!run_on_absolute_values(single, absolute_value_kernel(single), start, alpha, beta, bound.sizes)) return false;
     record::ExponentRange ignored;
     if (single.is_double || widen_exponents(bound.sizes, written_part(single), ignored)) return true;
-    // A diagonal of ones cannot be reduced, since the routine does not read it.
+    // In this product, the routine takes the diagonal as 1 without reading it, so the diagonal cannot be reduced.
     if (single.operation == Operation::trmm && has_unit_diagonal(single)) return true;
     bound = {bound.sizes, allocate_like(bound.sizes), alpha[0], beta[0], start};
     constexpr float one[2] = {1, 0};
@@ -208,13 +210,15 @@ bool CallAudit::compute_bound(const Level3& single, const Matrix& start, Compone
                                   bound.reduced);
 }
 
-/// Computes alpha |A||B| + beta |start| into `to`. `kernel` makes the absolute values. Returns false if there is no
-/// memory.
+/// Computes alpha |A||B| + beta |start|, and stores the result in `to`. `kernel` computes the absolute values.
+/// Returns false if there is no memory.
 bool CallAudit::run_on_absolute_values(const Level3& single, RoundingKernel kernel, const Matrix& start,
                                        const float* alpha, const float* beta, const Matrix& to) {
     if (start.data != nullptr) {
         copy_elements(start, written_part(single), to);
-        if (!is_in_place(single)) round_in_place(to, kernel);  // emulate() does that in place
+        if (!is_in_place(single))
+            round_in_place(to, kernel);  // emulate() applies `kernel` to B of an in-place
+                                         // product itself
     }
     Level3 other = with_result(single, to);
     other.alpha = alpha;
@@ -228,7 +232,7 @@ Matrix CallAudit::allocate_like(const Matrix& like) {
     return packed_matrix(like, allocate_bytes(packed_bytes(like)));
 }
 
-/// Returns zeroed memory for the current product, taken from the audit's memory.
+/// Returns zeroed memory for computing the current product. The memory is taken from the audit's memory.
 char* CallAudit::allocate_bytes(std::size_t bytes) {
     char* const taken = next_work_;
     next_work_ += rounded_to_cache_line(bytes);

@@ -17,28 +17,28 @@
 
 namespace fp32shim::blas {
 
-/// The largest memory, in bytes, for the results of one audit.
+/// The largest size, in bytes, of the memory for the results of one audit.
 inline constexpr std::size_t audit_memory_limit = std::size_t{1} << 30;
 
-/// Returns true if a call with this plan can be audited: its arguments are valid, and it multiplies in float32, or
-/// in float64 that is lowered or that `wants_float64` includes.
+/// Returns true if a call with this plan can be audited: its arguments are valid, and it multiplies in float32 or
+/// float64. A float64 call can be audited only if the plan rounds its operands, or `wants_float64` is true.
 bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan, bool wants_float64);
 
-/// One audit. The constructor runs before the product, finish() after it. The program's C, errno and arguments stay
-/// unchanged: the additional products use memory of the audit, and routines of the program's library.
+/// One audit of a call. The constructor runs before the product, and finish() after it. The program's C, errno and
+/// arguments stay unchanged: the additional products use memory of the audit, and routines of the program's library.
 class CallAudit {
   public:
-    /// `tested` is the format to test against the products' own type. If it is absent, the policy decides.
+    /// `tested` is the format to test against the products' own type. If it is absent, the policy chooses the format.
     CallAudit(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
               const policy::Policy& policy, std::optional<policy::AuditFormat> tested);
 
-    /// Returns the audit of the product, which has run since the construction.
+    /// Returns the result of the audit. Precondition: the product has run since the object was constructed.
     record::Audit finish();
 
   private:
     struct MemorySizes {
-        std::size_t starts = 0;  ///< bytes for copies of every C that the products update
-        std::size_t work = 0;    ///< bytes for computing one product at a time
+        std::size_t starts = 0;  ///< bytes for copies of every C that the call's products update
+        std::size_t work = 0;    ///< bytes for computing one product of the call at a time
         bool has_reference_product = false;
         bool has_float32_copies = false;
     };
@@ -59,14 +59,14 @@ class CallAudit {
     const Product& product_;
     const Plan& plan_;
     const policy::Policy& policy_;
-    std::optional<policy::AuditFormat> wanted_;  ///< format to test; absent: the policy decides
+    std::optional<policy::AuditFormat> wanted_;  ///< the format to test; if absent, the policy chooses the format
     RoutineSet routines_;
     record::Audit audit_;
     OperandExponents operands_;  ///< exponents of the operands of the product that is being compared
     MappedMemory memory_;
-    char* starts_;  ///< copies of C, one after the other
+    char* starts_;  ///< copies of the program's C matrices, one after the other
     char* next_start_;
-    char* work_;  ///< memory for one product at a time
+    char* work_;  ///< memory for computing one product at a time
     char* next_work_;
 };
 

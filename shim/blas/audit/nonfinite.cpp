@@ -16,7 +16,7 @@ MatrixRegion written_elements(const Level3& single) { return {result_of(single),
 
 using record::NonfiniteOperand;
 
-/// An operand that has NaN or infinity, and the position of the first one.
+/// An operand that has NaN or infinity, and the position of its first element with NaN or infinity.
 struct OperandFinding {
     NonfiniteOperand operand;
     NonfiniteElement position{};
@@ -33,8 +33,8 @@ std::optional<OperandFinding> bad_matrix(const MatrixRegion& elements, Nonfinite
     return position ? std::optional(OperandFinding{operand, *position}) : std::nullopt;
 }
 
-/// Returns the first operand with NaN or infinity among those that the product has read, except for the previous
-/// contents of its result. Returns nullopt if all are finite.
+/// Returns the first operand with NaN or infinity among the operands that the product has read, except for the
+/// previous contents of its result. Returns nullopt if all operands are finite.
 std::optional<OperandFinding> bad_operand(const Level3& single) {
     if (auto bad = bad_scalar(single, false)) return bad;
     if (auto bad = bad_scalar(single, true)) return bad;
@@ -43,7 +43,7 @@ std::optional<OperandFinding> bad_operand(const Level3& single) {
     return is_in_place(single) ? std::nullopt : bad_matrix({operand_b(single)}, NonfiniteOperand::b);
 }
 
-/// Returns an audit of product `number` of a call, which has NaN or infinity at `position`.
+/// Returns an audit of product `number` of a call, whose result or operand has NaN or infinity at `position`.
 record::Audit nonfinite_audit(const NonfiniteElement& position, std::int64_t number, const Plan& plan, int flags) {
     record::Audit audit;
     audit.tested = audit.reference = audit_format_of(plan);
@@ -60,7 +60,7 @@ record::Audit received_by(const OperandFinding& bad, std::int64_t number, const 
     return audit;
 }
 
-/// Returns the larger magnitude of a scalar's parts, or 0 if the routine has no such scalar.
+/// Returns the larger magnitude of a scalar's parts, or 0 if the routine does not have the scalar.
 float scalar_magnitude(const Level3& single, bool is_beta) {
     float largest = 0;
     any_number_of_scalar(single, is_beta, [&largest](StoredNumber number) {
@@ -96,7 +96,7 @@ bool NonfiniteSearch::check_old_result(const Level3& single) {
 }
 
 /// Notes that the result of product number_ contained NaN or infinity before the call. Returns false if there is no
-/// memory for the note.
+/// memory in which to note that.
 bool NonfiniteSearch::mark_nonfinite_start() {
     if (!bad_starts_) {
         std::size_t count = 0;
@@ -122,15 +122,15 @@ std::optional<record::Audit> NonfiniteSearch::find_origin(const Plan& plan) {
 
 bool NonfiniteSearch::check_result(const Level3& single, const Plan& plan) {
     const std::int64_t number = number_++;
-    // A call that multiplies nothing must not read its operands, although some libraries do. So this search does not
-    // either.
+    // A call that multiplies nothing must not read its operands, although some libraries read them. So this search
+    // does not read them either.
     if (!multiplies(single)) return true;
     const std::optional<NonfiniteElement> position = first_nonfinite(written_elements(single));
     if (!position) return true;
     std::optional<OperandFinding> bad = bad_operand(single);
-    if (!bad &&
-        began_nonfinite(single,
-                        number))  // the result has overwritten that element, so `position` may be that of another one
+    if (!bad && began_nonfinite(single,
+                                number))  // `position` may differ from the element that was NaN or infinite before
+                                          // the call, since the result overwrote it
         bad = {is_in_place(single) ? NonfiniteOperand::b : NonfiniteOperand::c, *position};
     if (bad) {
         if (!received_) received_ = received_by(*bad, number, plan);

@@ -12,10 +12,10 @@
 
 namespace fp32shim::blas {
 
-/// Searches the results of one call. The constructor runs before the product, find_origin() after it.
+/// Searches the results of one call. The constructor runs before the product, and find_origin() after it.
 class NonfiniteSearch {
   public:
-    /// Notes the products whose C (or B of an in-place product) contains NaN or infinity before the call.
+    /// Finds the products whose C (or B of an in-place product) contains NaN or infinity before the call.
     NonfiniteSearch(const Site& site, const Frame& frame, const Product& product);
 
     /// Returns the first product of this call that made NaN or infinity from finite operands, as an audit with the
@@ -23,8 +23,8 @@ class NonfiniteSearch {
     /// since the product.
     std::optional<record::Audit> find_origin(const Plan& plan);
 
-    /// Returns the first product of this call, as far as find_origin() got, that had NaN or infinity in an operand
-    /// and in its result, as an audit with the flag audit_received; nullopt: there is none.
+    /// Returns the first product of this call that had NaN or infinity both in an operand and in its result, as an
+    /// audit with the flag audit_received. Returns nullopt if find_origin() met no product of this kind.
     const std::optional<record::Audit>& first_received() const { return received_; }
 
   private:
@@ -38,7 +38,7 @@ class NonfiniteSearch {
     const Product& product_;
     std::int64_t number_ = 0;  ///< index of the product in its batch
     /// Has one byte for each product, which is 1 if the product's result contained NaN or infinity before the call.
-    /// Allocated when the first such product is found.
+    /// The memory is allocated when the first of these products is found.
     std::optional<MappedMemory> bad_starts_;
     std::optional<record::Audit> found_;
     std::optional<record::Audit> received_;

@@ -15,8 +15,8 @@ bool one_of(char value, std::string_view allowed) {
 
 bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }
 
-/// Returns true if the options, sizes and increments are valid for an operation with a vector. Operations on vectors
-/// only have no invalid arguments.
+/// Returns true if the options, sizes and increments are valid for an operation that has a vector. An operation that
+/// has only vectors cannot have invalid arguments.
 bool vector_arguments_are_valid(const Level3& product) {
     const Operation operation = product.operation;
     if (!has_matrix(operation)) return true;
@@ -73,14 +73,14 @@ bool arguments_are_valid(const Level3& product) {
 bool multiplies(const Level3& product) {
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);
-    if (a.rows <= 0 || a.columns <= 0) return false;  // the length of a vector may be negative
+    if (a.rows <= 0 || a.columns <= 0) return false;  // the length that a call gives for a vector may be negative
     if (has_b(product.operation) && (b.rows <= 0 || b.columns <= 0 || b.data == nullptr)) return false;
     if (has_vector(product.operation)) {
         constexpr OperationSet not_scaled{Operation::sdsdot, Operation::rot};
         const bool is_scaled = product.alpha != nullptr && !not_scaled.has(product.operation);
         return a.data != nullptr && result_of(product).data != nullptr && !(is_scaled && is_zero(product));
     }
-    // A call with a null pointer here crashes in the library, with the shim as without it.
+    // A call with a null pointer here crashes in the library, whether or not the shim is loaded.
     const bool updates_c = !is_trmm_or_trsm(product.operation);
     if (updates_c && (product.c == nullptr || product.beta == nullptr)) return false;
     return product.alpha != nullptr && a.data != nullptr && !is_zero(product);

@@ -1,5 +1,5 @@
-// The argument checks of the BLAS and CBLAS reference. If implementations differ, the strictest check is used. A call
-// that fails a check is forwarded unchanged, so the library reports the error.
+// The argument checks of the BLAS and CBLAS reference. If implementations differ, the shim uses the strictest check.
+// It forwards a call that fails a check unchanged, so that the library reports the error.
 #pragma once
 
 #include "shim/level3/level3.hpp"

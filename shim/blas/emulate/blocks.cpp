@@ -11,7 +11,7 @@ namespace fp32shim::blas {
 namespace {
 
 /// A panel width, in rows or columns, that is wide enough. For each panel, the library packs the panel of the other
-/// operand again. At this width, packing costs little compared with the product, so wider panels gain little.
+/// operand again. At this width, packing costs little compared with multiplying, so wider panels gain little.
 constexpr std::int64_t ample_width = 256;
 
 /// Returns the largest count from 1 to `most` with bytes(count) <= limit, or 0 if there is none. `bytes` must not
@@ -56,7 +56,7 @@ void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
 /// A plan to round a gemm's factors in panels. A panel of the kept factor stays in memory while all panels of the
 /// streamed factor are multiplied with it.
 struct GemmPlan {
-    std::int64_t kept = 0;  ///< rows or columns of a kept panel; 0: not even one fits
+    std::int64_t kept = 0;  ///< rows or columns of a kept panel; 0 if not even one row or column fits
     std::int64_t streamed = 0;
     double rounded_elements = 0;
 };
@@ -79,7 +79,7 @@ GemmPlan plan_gemm(const PanelOperand& kept, const PanelOperand& streamed, std::
 }
 
 /// Runs a gemm in blocks of C. `call` describes the whole product; its operands, sizes and C are replaced for each
-/// block. Returns scratch_limit, and calls nothing, if memory is too small or the library lacks `routine`.
+/// block. Returns scratch_limit, and calls nothing, if there is too little memory or the library lacks `routine`.
 EmulationResult gemm_in_blocks(Level3 call, const PanelOperand& left, const PanelOperand& right, Routine routine,
                                const EmulationStep& step) {
     const GemmPlan keeping_left = plan_gemm(left, right, step.scratch->limit);
@@ -120,11 +120,11 @@ PanelOperand right_factor(const Level3& product, const RoundedProduct& rounded) 
     return {.stored = operand_b(product), .cut_rows = transposes(product.trans_b), .kernel = rounded.round_b};
 }
 
-// The following functions compute gemmt and the rank-k updates, which form a triangle of C, in blocks of it.
+// The functions below compute a gemmt or a rank-k update in blocks of the triangle of C that the operation updates.
 
-/// A gemm that computes a rectangle of C off the diagonal. For syr2k and her2k, two such gemms are summed. Each
+/// A gemm that computes a rectangle of C off the diagonal. For syr2k and her2k, two of these gemms are summed. Each
 /// scalar has room for a complex number, since a complex gemm takes complex scalars, even if it replaces a herk or
-/// her2k with real ones.
+/// her2k with real scalars.
 using Scalar = std::array<float, 4>;
 struct GemmTerm {
     PanelOperand left;
@@ -136,11 +136,11 @@ struct GemmTerm {
 struct TriangleTerms {
     std::array<GemmTerm, 2> of{};
     int count = 1;
-    /// True if the right factors are the left ones in reverse order. On the diagonal, left panels then also serve as
-    /// right panels.
+    /// True if the right factors are the left factors in reverse order. On the diagonal, left panels then also serve
+    /// as right panels.
     bool same_factors = true;
-    /// True if a product of A with its own transpose is computed from two different parts of A. That product is not
-    /// symmetric, so the program's routine cannot compute its diagonal blocks.
+    /// True if a product of A with its own transpose is computed from two different parts of the numbers of A. That
+    /// product is not symmetric, so the program's routine cannot compute its diagonal blocks.
     bool is_asymmetric = false;
     char trans_a = 'N';
     char trans_b = 'N';
@@ -186,7 +186,8 @@ TriangleTerms terms_of(const Level3& product, const EmulationStep& step) {
         terms.count = 2;
         first.right.stored = operand_b(product);
         terms.of[1] = {first.right, first.left, first.alpha, one_of(product)};
-        if (hermitian) {  // conjugates alpha: the last float has the sign of the imaginary part, also of a float64
+        if (hermitian) {  // conjugates alpha: the last float has the sign of the imaginary part, also in a float64
+                          // number
             float& last = terms.of[1].alpha[static_cast<std::size_t>(product.width() - 1)];
             last = -last;
         }
@@ -198,16 +199,17 @@ TriangleTerms terms_of(const Level3& product, const EmulationStep& step) {
 }
 
 /// A plan that keeps left panels of `kept` rows of C in memory, and streams right panels of `streamed` columns.
-/// `kept` is a multiple of `streamed`, so the rows of a left panel cover all columns of a right panel, or none.
+/// `kept` is a multiple of `streamed`, so the rows of a left panel cover either all columns of a right panel or none
+/// of them.
 struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
     std::size_t kept_bytes = 0;
-    std::size_t tile_begin = 0;  ///< end of the panels; if the terms are asymmetric, a tile of C follows
+    std::size_t tile_begin = 0;  ///< end of the panels; if the terms are asymmetric, a tile of C begins here
     std::size_t bytes = 0;
 };
 
-/// Returns a square tile of C with `count` rows, in scratch memory.
+/// Returns a square tile with `count` rows in the layout of `c`. The tile lies in scratch memory.
 Matrix tile_of(const Matrix& c, std::int64_t count, float* memory) {
     return {memory, count, count, count, c.row_major, c.width, c.is_complex, c.is_double};
 }
@@ -273,7 +275,8 @@ void call_rectangle(const Level3& product, const TriangleTerms& terms, const Pan
     }
 }
 
-/// Scales the stored triangle of a diagonal block of C by beta, as rank-k updates do, and adds a tile to it.
+/// Multiplies the stored triangle of a diagonal block `c` of C by `beta`, as rank-k updates do, and adds `tile` to
+/// it.
 void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, const Scalar& beta) {
     const bool upper = product.uplo == 'U';
     for (std::int64_t i = 0; i < tile.rows; ++i) {
@@ -294,7 +297,7 @@ void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, co
 }
 
 /// Computes C's diagonal block at `span` if the terms are asymmetric. Calls gemm to compute the whole block in
-/// `memory`.
+/// `memory`, and adds one triangle of that block to C.
 void call_diagonal_as_gemm(const Level3& product, const TriangleTerms& terms, const Panels& left, const Panels& right,
                            IndexRange span, float* memory, Routine gemm) {
     constexpr float zero[2] = {0.0F, 0.0F};
@@ -369,7 +372,7 @@ EmulationResult triangle_in_blocks(const Level3& product, const EmulationStep& s
 // In symm, hemm and an out-of-place trmm, A is square, and the panels of B and C do not depend on each other.
 
 /// Runs a product with a rounded copy of the whole A. Calls the program's routine once for each rounded panel of B.
-/// Returns scratch_limit, and calls nothing, if A and panels of `least` rows or columns do not fit in memory.
+/// Returns scratch_limit, and calls nothing, if A and a panel of `least` rows or columns of B do not fit in memory.
 EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const EmulationStep& step) {
     const RoundedProduct& rounded = step.rounded;
     const PanelOperand b{.stored = operand_b(product), .cut_rows = product.side == 'R', .kernel = rounded.round_b};
@@ -395,8 +398,7 @@ EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const 
     return EmulationResult::done;
 }
 
-/// Runs a symm or hemm as a gemm. Fills in the missing triangle in panels of the symmetric factor from the stored
-/// triangle.
+/// Runs a symm or hemm as a gemm. Each panel of the symmetric factor is completed from the triangle that is stored.
 EmulationResult symm_as_gemm(const Level3& product, const EmulationStep& step) {
     const bool a_is_left = product.side == 'L';
     const PanelOperand a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm,
@@ -463,8 +465,8 @@ EmulationResult emulate_in_blocks(const Level3& product, const EmulationStep& st
                                   step.same, step);
         case Operation::symm:
         case Operation::hemm: {
-            // The lines of a fixed-point factor have units of their own, so a rounded symmetric factor is not
-            // symmetric.
+            // The lines of a fixed-point factor have different units, so a symmetric factor is no longer symmetric
+            // after rounding.
             if (step.rounded.round_a.fixed_point_bits() > 0) return symm_as_gemm(product, step);
             const std::int64_t least = step.gemm.call == nullptr ? 1 : ample_width;
             if (side_in_blocks(product, least, step) == EmulationResult::done) return EmulationResult::done;

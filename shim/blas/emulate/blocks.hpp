@@ -8,22 +8,22 @@
 
 namespace fp32shim::blas {
 
-/// One product that emulation computes, with the routines and the memory that it uses.
+/// One product of rounded operands, with the routines and the memory that compute it.
 struct EmulationStep {
     RoundedProduct rounded;
-    bool is_of_parts;  ///< the step is one of several products of parts, so A and B need two copies even if they are
-                       ///< equal
+    bool is_of_parts;  ///< the product is one of several products of parts, so A and B need two copies even if they
+                       ///< are the same matrix
     Routine same;
     Routine gemm;
     ProductScratch* scratch;
 };
 
-/// Runs a product in blocks of C. Returns scratch_limit, and calls and writes nothing, if memory is too small or the
-/// library lacks a routine for the blocks. Precondition: the product is neither a trsm nor an in-place trmm.
+/// Runs a product in blocks of C. Returns scratch_limit, and calls and writes nothing, if there is too little memory
+/// or the library lacks a routine for the blocks. Precondition: the product is neither a trsm nor an in-place trmm.
 EmulationResult emulate_in_blocks(const Level3& product, const EmulationStep& step);
 
-/// Runs an in-place trmm as a sum of products of parts, which is computed in scratch memory. Returns scratch_limit,
-/// and calls and writes nothing, if memory is too small.
+/// Runs an in-place trmm as the sum of `products`, each of which uses other parts of the operands' numbers. Computes
+/// the sum in scratch memory. Returns scratch_limit, and calls and writes nothing, if there is too little memory.
 EmulationResult sum_trmm_in_place(const Level3& product, std::span<const RoundedProduct> products, Routine same,
                                   ProductScratch& scratch);
 

@@ -10,8 +10,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Runs an in-place trmm. B is both input and output, so it is rounded in its own memory. That is done last, when
-/// nothing can fail.
+/// Runs an in-place trmm. B is both input and output, so it is rounded in its own memory. B is rounded last, when
+/// nothing can fail any more.
 EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kernel, Routine same,
                                       ProductScratch& scratch) {
     const std::size_t bytes = rounded_copy_bytes(operand_a(product));
@@ -30,7 +30,8 @@ EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kern
 
 EmulationResult emulate_rounded(const Level3& product, const EmulationStep& step) {
     const bool is_rank_k = !has_b(product.operation);
-    const bool rounds_lines = step.rounded.round_a.fixed_point_bits() > 0;  // only panels have whole lines
+    const bool rounds_lines = step.rounded.round_a.fixed_point_bits() > 0;  // fixed-point rounding needs whole lines,
+                                                                            // which only panels have
     if (rounds_lines || (is_rank_k && step.is_of_parts)) return emulate_in_blocks(product, step);
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);
@@ -58,7 +59,8 @@ EmulationResult emulate_rounded(const Level3& product, const EmulationStep& step
     return EmulationResult::done;
 }
 
-/// Runs the products of parts one after the other. The first one also multiplies C by beta; the others add to C.
+/// Runs the products of parts one after the other. The first product also multiplies C by beta; the other products
+/// add to C.
 EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProduct> products, Routine same,
                               Routine gemm, ProductScratch& scratch) {
     if (is_in_place(product)) return sum_trmm_in_place(product, products, same, scratch);
@@ -67,7 +69,7 @@ EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProd
     for (const RoundedProduct& rounded : products) {
         const EmulationResult result = emulate_rounded(addend, {rounded, true, same, gemm, &scratch});
         if (result != EmulationResult::done)
-            return result;  // only the first product can fail: the others need no more memory
+            return result;  // only the first product can fail, since the others need no more memory
         addend.beta = one;
     }
     return EmulationResult::done;

@@ -1,7 +1,7 @@
-// The CPU preview of a format: the same product on operands rounded to TF32, BF16 or a narrower format, or the sum
-// of a few products of their parts. Products of rounded numbers are exact in float32, so the provider's float32
-// routine previews a tensor core with them. C is never rounded, and k is never split. Operands of float64 are
-// rounded to float32 and then to the format, and the provider's float64 routine multiplies them.
+// The CPU preview of a format: the same product on operands rounded to TF32, BF16 or a narrower format, or the sum of
+// a few products of the operands' parts. Products of two rounded numbers are exact in float32, so the provider's
+// float32 routine with rounded operands previews a tensor core. C is never rounded, and k is never split. Operands of
+// float64 are rounded to float32 and then to the format, and the provider's float64 routine multiplies them.
 #pragma once
 
 #include <cstddef>
@@ -19,26 +19,27 @@ enum class OperandRounding : std::uint8_t {
 #include "policy/formats.def"
 };
 
-/// The preview of a format. If `products` is more than 1, an operand is split into parts, A = A1 + A2 (+ A3), and
-/// the products of rounded parts are summed in float32, the smallest first. policy/formats.def gives their number:
-/// 3, 6 or 9.
+/// The preview of a format. If `products` is more than 1, an operand is split into parts, A = A1 + A2 (+ A3), and the
+/// products of rounded parts are summed in float32, the smallest first. policy/formats.def gives the number of
+/// products: 3, 6 or 9.
 struct Preview {
     // This constructor is implicit, since each rounding is itself the preview of a format.
     constexpr Preview(OperandRounding by) : rounding(by) {}
     constexpr Preview(OperandRounding by, int number) : rounding(by), products(number) {}
 
     OperandRounding rounding;
-    /// How the products are added: by the routine of the program's library, or as a GPU adds them if it has the
-    /// format.
+    /// How the products are added: by the routine of the program's library, or as the tensor cores of a GPU add them.
+    /// A GPU whose tensor cores do not have the format counts as the library.
     policy::AccumulationModel accumulation = policy::AccumulationModel::library;
-    /// Operands are rounded at random, by `seed`. Has no effect with several products.
+    /// True if operands are rounded at random, with `seed`. Has no effect if `products` is more than 1.
     bool is_stochastic = false;
     int products = 1;
     /// If this is not 0, each row of the left factor and each column of the right factor of a float64 product is
     /// rounded to fixed-point numbers of this many bits, instead of by `rounding`.
     int fixed_point_bits = 0;
     std::uint64_t seed = 0;
-    /// Copies of float64 operands in float32 are multiplied by the library's routine of float32 (in_float32.hpp).
+    /// True if float64 operands are copied to float32 and multiplied by the library's float32 routine
+    /// (in_float32.hpp).
     bool in_float32 = false;
 };
 
@@ -57,20 +58,20 @@ enum class EmulationResult : std::uint8_t {
 };
 
 /// Runs `product` on rounded copies of its operands, through `same`, the routine that the program called. If the
-/// copies would exceed `scratch_limit` bytes, runs it in blocks of C through `same` and `gemm`. `gemm` is the
-/// library's gemm of the same dtype and calling convention; it is called in the layout of `product`. A format that
-/// splits operands into parts has one such run for each product of parts; all except the first add to C. Its syrk and
-/// herk run through `gemm`, since a product of two different parts is not symmetric. B of an in-place trmm is rounded
-/// in its own memory, just before the call. With an `accumulation` of a GPU, the products are computed here, on the
-/// calling thread, and no routine is called. Precondition: arguments_are_valid(product) && multiplies(product) &&
-/// operation != trsm; a float64 product has one product of parts, and no `accumulation` of a GPU. Thread-safe.
-/// Scratch memory belongs to the thread, is kept for its next call, and never exceeds about `scratch_limit`. A
-/// routine may leave by longjmp or an exception, and a signal handler may emulate while this thread does. errno may
-/// change.
+/// copies would exceed `scratch_limit` bytes, runs the product in blocks of C through `same` and `gemm`. `gemm` is
+/// the library's gemm of the same dtype and calling convention; it is called in the layout of `product`. If the
+/// format splits operands into parts, there is one run for each product of parts, and every run after the first adds
+/// to C. Products of parts of a syrk or herk run through `gemm`, since a product of two different parts is not
+/// symmetric. B of an in-place trmm is rounded in its own memory, just before the call. If `accumulation` is a GPU,
+/// the shim computes the products itself on the calling thread, and calls no routine. Precondition:
+/// arguments_are_valid(product) && multiplies(product) && operation != trsm; a float64 product has `products` 1, and
+/// `accumulation` `library`. Thread-safe. Scratch memory belongs to the thread, is kept for its next call, and never
+/// exceeds about `scratch_limit`. A routine may be left by longjmp or an exception, and a signal handler may call
+/// emulate() while this thread runs it. errno may change.
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 
-/// Emulates the product like emulate() above, but applies another function to each element instead of rounding it.
+/// Runs the product like emulate() with a Preview, but applies `kernel` to each element instead of rounding it.
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 

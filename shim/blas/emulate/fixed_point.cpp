@@ -1,7 +1,7 @@
-// Rounds the operands of a float64 product as libraries do that emulate it by products of integers (the scheme of
-// Ozaki et al., "Error-free transformations of matrix multiplication by using fast routines of matrix multiplication
-// and its applications", 2012; cuBLAS's `CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT`): each row of the left factor, and
-// each column of the right one, becomes fixed-point numbers with one common unit.
+// Rounds the operands of a float64 product as libraries do that emulate float64 by products of integers (the scheme
+// of Ozaki et al., "Error-free transformations of matrix multiplication by using fast routines of matrix
+// multiplication and its applications", 2012; cuBLAS's `CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT`): each row of the
+// left factor, and each column of the right factor, becomes fixed-point numbers with one common unit.
 #include "shim/blas/emulate/operand.hpp"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ std::uint64_t load(const float* at) {
     return bits;
 }
 
-/// Returns the exponent of a line's unit, counted from that of the smallest subnormal number: the unit is 2^(result
-/// - 1074).
+/// Returns the exponent of the unit of a line whose largest number is `largest`. The exponent is counted from the
+/// exponent of the smallest subnormal number: the unit is 2^(result - 1074).
 int unit_of_line(std::uint64_t largest, int bits) {
     const int field = static_cast<int>(largest >> fraction_bits);
     const int lead = field > 0 ? field - 1 + fraction_bits : 63 - __builtin_clzll(largest | 1);
@@ -34,9 +34,9 @@ int unit_of_line(std::uint64_t largest, int bits) {
 std::uint64_t rounded(std::uint64_t number, int unit) {
     const std::uint64_t size = number & ~sign;
     const int field = static_cast<int>(size >> fraction_bits);
-    const int cut = unit - std::max(field - 1, 0);  // bits of the significand below the unit
+    const int cut = unit - std::max(field - 1, 0);  // number of bits of the significand below the unit
     if (cut <= 0) return number;
-    if (cut > fraction_bits + 1) return number & sign;  // less than half a unit
+    if (cut > fraction_bits + 1) return number & sign;  // the magnitude is less than half a unit
     const std::uint64_t significand = field > 0 ? (size & (implicit_bit - 1)) | implicit_bit : size;
     const std::uint64_t half = (std::uint64_t{1} << (cut - 1)) - 1 + (significand >> cut & 1);
     const std::uint64_t kept = (significand + half) >> cut << cut;
@@ -54,7 +54,8 @@ constexpr std::int64_t lines_at_once = 256;
 void round_to_fixed_point(const Matrix& matrix, Part part, bool lines_are_rows, bool counts_ones, int bits) {
     // A line along the inner dimension lies in one piece of memory.
     const bool along_inner = lines_are_rows == matrix.row_major;
-    // Calls `visit(line, address)` with each number of the lines from `first` to `end`, in memory order.
+    // Calls `visit(line, address)` with each number of the lines from `first` up to, but not including, `end`, in the
+    // order of memory.
     const auto for_each_number = [&](std::int64_t first, std::int64_t end, const auto& visit) {
         const IndexRange outers = along_inner ? IndexRange{first, end} : IndexRange{0, matrix.outer()};
         for (std::int64_t outer = outers.begin; outer < outers.end; ++outer) {

@@ -10,7 +10,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns an empty matrix of the same size in float32, without gaps.
+/// Returns a float32 matrix of the same size as `matrix`, stored without gaps at `memory`. Does not fill it.
 Matrix in_float32(const Matrix& matrix, float* memory) {
     Matrix single = matrix;
     single.data = memory;

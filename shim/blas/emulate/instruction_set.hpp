@@ -9,7 +9,7 @@
 
 namespace fp32shim::blas {
 
-/// `plain` is every processor of the architecture, with NEON on aarch64. The other two include FMA.
+/// `plain` stands for every processor of the architecture, with NEON on aarch64. `avx2` and `avx512` include FMA.
 enum class InstructionSet : std::uint8_t { plain, avx2, avx512 };
 
 /// All instruction sets, the best first.

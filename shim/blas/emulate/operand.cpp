@@ -5,9 +5,9 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the leading dimension of a copy with this inner size. Columns start on cache lines. Their distance is not
-/// a multiple of 4096 bytes, which would put all of them into the same cache sets. Short columns are packed: padding
-/// would cost more memory traffic than it saves.
+/// Returns the leading dimension of a copy with the inner size `inner`. Columns start on cache lines. The distance of
+/// two columns is not a multiple of 4096 bytes, which would put all columns into the same cache sets. Short columns
+/// are packed without padding, which would cost more memory traffic than it saves.
 std::int64_t copy_ld(std::int64_t inner, int width) {
     constexpr std::int64_t shortest_padded = 64;
     constexpr std::int64_t longest_padded = std::int64_t{1}
@@ -21,8 +21,8 @@ std::int64_t copy_ld(std::int64_t inner, int width) {
 
 float* without_const(const float* copy) { return const_cast<float*>(copy); }
 
-/// Writes the elements of a symmetric factor at index `outer`, and at the inner indices in `range`, to `to`. Takes
-/// them from their mirror images across the diagonal.
+/// Writes the elements of a symmetric factor at index `outer`, and at the inner indices in `range`, to `to`. Reads
+/// each element from its mirror image across the diagonal.
 void mirror(const PanelOperand& factor, IndexRange range, std::int64_t outer, float* to) {
     const Matrix& from = factor.stored;
     const std::int64_t step = from.ld * from.width;
@@ -30,7 +30,7 @@ void mirror(const PanelOperand& factor, IndexRange range, std::int64_t outer, fl
     for (std::int64_t i = range.begin; i < range.end; ++i, image += step) {
         to = std::copy_n(image, from.width, to);
         if (factor.hermitian)
-            to[-1] = -to[-1];  // the last float has the sign of the imaginary part, also of a float64
+            to[-1] = -to[-1];  // the last float has the sign of the imaginary part, also in a float64 number
     }
 }
 
@@ -63,7 +63,7 @@ Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel ker
 
 void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to) {
     const Matrix copy = rounded_copy(operand_a(call), part_of_a(call), to, kernel);
-    if (kernel.fixed_point_bits() > 0) {  // in a trmm, op(A) is the left or the right factor
+    if (kernel.fixed_point_bits() > 0) {  // in a trmm, op(A) is the left or the right factor, depending on `side`
         round_to_fixed_point(copy, part_of_a(call), (call.side == 'L') != transposes(call.trans_a), call.diag == 'U',
                              kernel.fixed_point_bits());
     }
@@ -89,7 +89,7 @@ Matrix copied_panel(const PanelOperand& factor, std::int64_t first, std::int64_t
     Matrix copy = factor.panel(first, count);
     copy.data = to;
     copy.ld = copy_ld(copy.inner(), copy.width);
-    // The position of the panel in the square factor, along the inner dimension and across it.
+    // The indices of the panel's elements in the square factor, along the inner dimension and the outer one.
     const bool cut_inner = factor.cut_rows != from.row_major;
     const IndexRange inner = cut_inner ? IndexRange{first, first + count} : IndexRange{0, from.inner()};
     const IndexRange outer = cut_inner ? IndexRange{0, from.outer()} : IndexRange{first, first + count};

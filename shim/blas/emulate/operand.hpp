@@ -1,4 +1,4 @@
-// Rounded copies of the operands of a product, or of parts of them.
+// Rounded copies of the operands of a product, or of panels of the operands.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +14,27 @@ constexpr std::size_t saturated_sum(std::size_t a, std::size_t b) { return a > S
 /// Returns the size in bytes of a rounded copy of the matrix, a multiple of 64. Returns SIZE_MAX on overflow.
 std::size_t rounded_copy_bytes(const Matrix& matrix);
 
-/// Rounds `from` into `to`, which has room for rounded_copy_bytes(from). Does not read elements outside `part`, and
-/// leaves them undefined in the copy.
+/// Rounds `from` into `to`, which has room for rounded_copy_bytes(from) bytes. Does not read elements outside `part`,
+/// and leaves them undefined in the copy.
 Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel kernel);
 
-/// Rounds each line, which is a row or a column, of a float64 matrix in place. The numbers of a line become
-/// multiples of 2^(e + 1 - bits), where e = floor(log2|x|) of the line's largest number, to nearest with ties to
-/// even. Of a triangle, only `part` is read and written. `counts_ones`: the diagonal is not stored and counts as 1,
-/// so it is neither read nor written. A line with NaN or infinity stays as it is. Uses no floating-point arithmetic.
-/// Thread-safe, allocates nothing.
+/// Rounds each line of a float64 matrix in place; the lines are the rows or the columns. The numbers of a line become
+/// multiples of 2^(e + 1 - bits), where e = floor(log2|x|) of the line's largest number, rounded to nearest with ties
+/// to even. If `part` is a triangle, only that triangle is read and written. If `counts_ones` is true, the diagonal
+/// is not stored and counts as 1, so it is neither read nor written. A line with NaN or infinity stays as it is. Uses
+/// no floating-point arithmetic. Thread-safe, allocates nothing.
 void round_to_fixed_point(const Matrix& matrix, Part part, bool lines_are_rows, bool counts_ones, int bits);
 
-/// Replaces A of a call by a rounded copy in `to`, which has room for rounded_copy_bytes(operand_a(call)). A diagonal
-/// that is not stored counts as 1. If `is_first` is false, the copy has only a later part of each number, so such a
-/// diagonal becomes 0.
+/// Replaces A of a call by a rounded copy in `to`, which has room for rounded_copy_bytes(operand_a(call)) bytes. A
+/// diagonal that is not stored counts as 1. If `is_first` is false, the copy has only a later part of each number, so
+/// a diagonal that is not stored becomes 0.
 void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to);
 
-/// An operand that is cut into panels: op(A) into groups of rows, op(B) into groups of columns. Each panel has the
+/// An operand that is cut into panels: op(A) into groups of rows, or op(B) into groups of columns. Each panel has the
 /// full summed dimension.
 struct PanelOperand {
     Matrix stored;
-    bool cut_rows = true;     ///< true: a panel is a group of rows of `stored`; false: of columns
+    bool cut_rows = true;     ///< true: a panel is a group of rows of `stored`; false: a panel is a group of columns
     Part part = Part::whole;  ///< the stored triangle, if the factor is symmetric or Hermitian
     bool hermitian = false;
     RoundingKernel kernel{};  ///< rounds the copies
@@ -48,7 +48,7 @@ struct PanelOperand {
 /// Returns the size in bytes of a copy of a panel of `count` rows or columns.
 std::size_t panel_bytes(const PanelOperand& factor, std::int64_t count);
 
-/// Returns a rounded copy of a panel. Fills in the missing triangle of a symmetric factor from the stored one.
+/// Returns a rounded copy of a panel. Fills in the missing triangle of a symmetric factor from the stored triangle.
 PanelOperand rounded_panel(const PanelOperand& factor, std::int64_t first, std::int64_t count, float* to);
 
 }  // namespace fp32shim::blas

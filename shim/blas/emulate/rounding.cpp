@@ -10,16 +10,16 @@
 namespace fp32shim::blas {
 namespace {
 
-// Rounding is integer arithmetic on the bits. So the program's rounding mode, flush-to-zero setting and trapped
-// floating-point exceptions do not affect it, and it does not affect them:
+// Rounding is integer arithmetic on the bits of a float. So the program's rounding mode, flush-to-zero setting and
+// trapped floating-point exceptions do not affect the rounding, and the rounding does not affect them:
 //
 //   sign eeeeeeee mmmmmmmmmm|mmmmmmmmmmmmm     TF32 keeps the bits left of the bar (BF16: 16 bits in all)
 //
-// To round, add half of the last kept bit and cut the rest off. A carry moves into the exponent, and from the largest
-// exponent to infinity, which is the correct result of rounding up there. To send ties to even, add one less than
-// half, plus the last kept bit itself. To truncate, add nothing. Only NaN has to be left out: a carry would make it a
-// zero, and cutting would make it an infinity. A format of a narrower range (FP16) has further rules: see
-// rounded_size().
+// To round, the loops add half of the last kept bit and cut the rest off. A carry moves into the exponent, and from
+// the largest exponent to infinity, which is then the correctly rounded result. To round ties to even, the loops add
+// one less than half, plus the last kept bit itself. To truncate, they add nothing. Only NaN has to be left out: a
+// carry would make it a zero, and cutting would make it an infinity. rounded_size() has further rules for formats
+// with a narrower range, such as FP16.
 enum class Ties : std::uint8_t { away, even, cut };
 struct RoundingDefinition {
     int cut_bits;
@@ -44,12 +44,12 @@ constexpr std::uint32_t infinity = 0x7f800000;
 constexpr std::uint32_t mantissa = 0x007fffff;
 constexpr int mantissa_bits = 23;
 
-/// The range of a format. It is that of float32, unless a specialisation says otherwise.
+/// The range of a format. The default is the range of float32; a specialisation gives the range of another format.
 struct FormatRange {
     int lowest_exponent =
         -126;           ///< lowest exponent of normal numbers; smaller numbers have the unit of this exponent
-    float largest = 0;  ///< largest finite number; 0: that of float32
-    std::uint32_t beyond = infinity;  ///< bits of the magnitude that replaces larger ones
+    float largest = 0;  ///< largest finite number; 0 stands for the largest float32
+    std::uint32_t beyond = infinity;  ///< the bits of the magnitude that replaces magnitudes beyond `largest`
 
     constexpr bool is_narrow() const { return largest != 0; }
 };
@@ -57,8 +57,8 @@ template <OperandRounding rounding>
 constexpr FormatRange range{};
 template <>
 constexpr FormatRange range<OperandRounding::fp16_even>{-14, 65504, infinity};
-// OCP's "8-bit floating point specification (OFP8)", with saturation, as the only conversion of PTX does it
-// (`cvt.rn.satfinite`): numbers beyond the largest one, and infinity, become the largest one.
+// The 8-bit formats of OCP's "8-bit floating point specification (OFP8)". Like PTX's only conversion to them
+// (`cvt.rn.satfinite`), they saturate: numbers beyond the largest one, and infinity, become the largest one.
 template <>
 constexpr FormatRange range<OperandRounding::e4m3_even>{-6, 448, std::bit_cast<std::uint32_t>(448.0F)};
 template <>
@@ -71,7 +71,8 @@ struct WordVectors {
     using Integers [[gnu::vector_size(4 * width)]] = std::int32_t;
 };
 
-/// Rounds numbers by vectors of `width`, and returns how many it has rounded. Fewer than `width` numbers are left.
+/// Rounds numbers by vectors of `width` numbers, and returns how many it has rounded. Fewer than `width` numbers are
+/// left.
 template <OperandRounding rounding, std::size_t width>
 [[gnu::always_inline]] inline std::size_t round_vectors(const float* from, float* to, std::size_t count) {
     using F = RoundingFormat<rounding>;
@@ -113,8 +114,8 @@ __attribute__((target("avx512f"))) void round_avx512(const float* from, float* t
 }
 #endif
 
-/// Returns a magnitude rounded to a format of any range. The number is not NaN. `addend(cut, bits)` returns the
-/// number that is added before the lowest `cut` of these bits are cut off.
+/// Returns the magnitude `size`, rounded to a format of any range. The number is not NaN. `addend(cut, bits)` returns
+/// the number that is added to `bits` before the lowest `cut` bits are cut off.
 template <OperandRounding rounding, class Addend>
 std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
     using F = RoundingFormat<rounding>;
@@ -124,15 +125,15 @@ std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
     constexpr std::uint32_t exponent_bias = 127;
     constexpr auto lowest = static_cast<std::uint32_t>(r.lowest_exponent) + exponent_bias;
     if (size >> mantissa_bits < lowest) {
-        // A subnormal number is a whole number of units: all bits below the unit are cut off. A float has 24 bits, so
-        // beyond 60 it makes no difference how many are cut.
+        // A subnormal number is a multiple of the smallest unit, so all bits below this unit are cut off. A float has
+        // 24 bits, so cutting more than 60 bits gives the same result as cutting 60.
         constexpr std::uint32_t most_cut = 60;
         const std::uint32_t exponent = std::max(size >> mantissa_bits, 1U);
         const std::uint32_t significand = (size & mantissa) | (size > mantissa ? mantissa + 1 : 0);
         const std::uint32_t cut = std::min<std::uint32_t>(F::cut_bits + lowest - exponent, most_cut);
         const std::uint64_t units = (significand + addend(cut, significand)) >> cut;
         constexpr std::uint32_t unit =
-            lowest - (mantissa_bits - F::cut_bits);  // exponent of the unit, which is a normal float
+            lowest - (mantissa_bits - F::cut_bits);  // exponent of the smallest unit, which is a normal float
         rounded = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(units)) *
                                                std::bit_cast<float>(unit << mantissa_bits));
     }
@@ -156,7 +157,8 @@ void round_narrow(const float* from, float* to, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] = rounded_number<rounding>(from[i], half);
 }
 
-/// Rounds each number up or down at random; the nearer neighbour is the likelier, so that the mean is the number.
+/// Rounds each number up or down at random. The nearer neighbour is the likelier one, so that the mean of the rounded
+/// numbers is the number itself.
 template <OperandRounding rounding>
 void round_at_random(const float* from, float* to, std::size_t count, RandomStream& stream) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -164,7 +166,7 @@ void round_at_random(const float* from, float* to, std::size_t count, RandomStre
         if constexpr (rounding == OperandRounding::fp32_perturbed) {
             const std::uint64_t size = std::bit_cast<std::uint32_t>(from[i]) & magnitude;
             const bool stays = size == 0 || size >= infinity;
-            // A number moves by one unit down, by none, or by one up, but never to infinity.
+            // A number is moved down by one unit, kept, or moved up by one unit, but never becomes infinite.
             const std::uint64_t moved = stays ? size : std::min<std::uint64_t>(size + random % 3 - 1, infinity - 1);
             to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(moved) |
                                          (std::bit_cast<std::uint32_t>(from[i]) & ~magnitude));
@@ -223,7 +225,7 @@ namespace {
 
 constexpr std::size_t elements_at_once = 256;
 
-/// Returns all bits set if the number is finite, otherwise no bits.
+/// Returns a word with all bits set if the number is finite, otherwise 0.
 std::uint32_t finite_mask(float value) {
     return (std::bit_cast<std::uint32_t>(value) & infinity) == infinity ? 0 : ~0U;
 }
@@ -232,8 +234,8 @@ float masked(float value, std::uint32_t mask) {
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & mask);
 }
 
-/// Writes the given part of each number: the number itself rounded (1), the rounded rest (2), or the rounded rest of
-/// the rest (3). The subtractions are exact. Infinities are left out, since subtracting them would raise a
+/// Writes the part with the index `part` of each number: the rounded number (1), the rounded rest (2), or the rounded
+/// rest of the rest (3). The subtractions are exact. Infinities are left out, since subtracting them would raise a
 /// floating-point exception. If the program flushes subnormal numbers to zero, subnormal rests become zero.
 template <OperandRounding rounding, int part, bool keeps_infinities>
 void round_part(const float* from, float* to, std::size_t count) {
@@ -262,8 +264,8 @@ constexpr RoundedProduct product_of_parts() {
     return {round_part<rounding, part_of_a, is_largest>, round_part<rounding, part_of_b, is_largest>, part_of_a == 1};
 }
 
-/// All products of three parts, smallest first. A format with fewer products uses the last ones: six products are
-/// those of parts i and j with i + j <= 4, three are those with i + j <= 3.
+/// All products of three parts, the smallest first. A format with fewer products uses the last ones of this list. Six
+/// products have parts i and j with i + j <= 4; three products have parts with i + j <= 3.
 template <OperandRounding rounding>
 constexpr std::array<RoundedProduct, 9> all_products{
     product_of_parts<rounding, 3, 3>(), product_of_parts<rounding, 3, 2>(), product_of_parts<rounding, 2, 3>(),

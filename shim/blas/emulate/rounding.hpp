@@ -1,5 +1,5 @@
-// The loops that round operands, one for each instruction set, and the products of formats that split numbers into
-// parts.
+// The loops that round operands, compiled for each instruction set, and the products of parts for formats that split
+// numbers.
 #pragma once
 
 #include <span>
@@ -9,16 +9,18 @@
 
 namespace fp32shim::blas {
 
-/// Returns the rounding loop for an instruction set, which the processor must have. NaN stays. Infinities stay, and
-/// finite values beyond the largest finite one of the format become infinite, as on the GPU; with tf32_truncate they
-/// stay finite. The formats of 8 bits have no infinity: all larger values become the largest number. Thread-safe.
+/// Returns the rounding loop for an instruction set, which the processor must have. The loop leaves NaN as it is.
+/// Infinities stay, and finite values beyond the format's largest finite number become infinite, as on the GPU; with
+/// tf32_truncate these values stay finite. The 8-bit formats have no infinity: all larger values become the largest
+/// number. Thread-safe.
 RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set = best_instruction_set());
 
-/// Returns the random numbers of a product by a seed. They depend on nothing but the seed and the operands, so a run
-/// can be repeated whatever its threads do, and equal products have equal results, as they have in every library.
+/// Returns the random numbers for rounding a product, given a seed. They depend only on the seed and the operands, so
+/// a run can be repeated whatever its threads do. Equal products also have equal results, as they have in every
+/// library.
 RandomStream random_stream(std::uint64_t seed, const Level3& product);
-/// Returns a kernel that rounds up or down at random, each float by a decision of its own, so that the mean over all
-/// seeds is the number itself.
+/// Returns a kernel that rounds each float up or down at random, independently of other floats, so that the mean over
+/// all seeds is the number itself.
 RoundingKernel stochastic_kernel(OperandRounding rounding, RandomStream& random);
 
 /// Describes the numbers of a format, each of which is an integer of `fraction_bits` + 1 bits times a power of two.
@@ -28,19 +30,21 @@ struct NumberFormat {
 };
 NumberFormat number_format_of(OperandRounding rounding);
 
-// Some formats split float32 numbers: an operand becomes a sum of parts, A = A1 + A2 (+ A3). A1 is A rounded, A2 is
-// the rounded rest, and so on. The product is then a sum of products of parts.
+// Some formats split float32 numbers, so that an operand becomes a sum of parts, A = A1 + A2 (+ A3). A1 is A rounded,
+// A2 is the rounded difference A - A1, and so on. The product is then a sum of products of parts.
 
 /// One product of rounded operands: the functions that round A and B.
 struct RoundedProduct {
     RoundingKernel round_a;
     RoundingKernel round_b;
-    bool has_first_of_a = true;  ///< uses A's first part, in which a unit diagonal is 1; in the other parts it is 0
+    bool has_first_of_a = true;  ///< A's part is the first one, in which a unit diagonal is 1; in A's other parts the
+                                 ///< diagonal is 0
 };
 
-/// Returns the products whose sum a format computes, smallest first; none for a format that only rounds. Infinities
-/// and NaN appear in the last, largest product only, and are 0 in the others. Otherwise infinity times 0 would turn
-/// every infinity into NaN: the later parts of a number that needs no rounding are 0.
+/// Returns the products whose sum a format computes, the smallest first. The list is empty for a format that only
+/// rounds. Infinities and NaN appear only in the last, largest product, and are replaced by 0 in the other products.
+/// Otherwise infinity times 0 would turn every infinity into NaN, since the later parts of a number that needs no
+/// rounding are 0.
 std::span<const RoundedProduct> products_of_parts(Preview preview);
 
 }  // namespace fp32shim::blas

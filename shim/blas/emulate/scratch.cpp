@@ -13,12 +13,13 @@
 
 namespace fp32shim::blas {
 
-/// A block of memory. Invariant: only the call in `user` uses the other members.
+/// A block of scratch memory. Invariant: only the call in `user` uses the other members.
 struct ScratchBlock {
-    std::atomic<const void*> user{nullptr};  ///< an address in the stack frame of the call; nullptr: free
+    std::atomic<const void*> user{nullptr};  ///< an address in the stack frame of the call that uses the block;
+                                             ///< nullptr if the block is free
     void* memory = nullptr;
     std::size_t capacity = 0;
-    HelperThreads* helpers = nullptr;  ///< the helpers of a call, which lie in `memory`
+    HelperThreads* helpers = nullptr;  ///< the helper threads of the call; the object lies in `memory`
 };
 
 namespace {
@@ -26,10 +27,10 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_unit = std::size_t{64} << 10;
 
-/// The blocks of a thread, on a page of their own that never moves. A signal handler may look at them at any time.
+/// The blocks of a thread, on a page that never moves. A signal handler may read them at any time.
 struct ThreadScratchBlocks {
-    // Several blocks are needed, since a handler that multiplies in the middle of a product takes another one, and
-    // so does a product on a stack to which the program changes in a signal handler.
+    // A thread needs several blocks. A signal handler that multiplies during a product takes another block. So does a
+    // product on another stack, to which the program may change in a signal handler.
     static constexpr int count = 8;
     ScratchBlock blocks[count];
 };
@@ -45,8 +46,8 @@ void* map(std::size_t bytes) {
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/// Maps memory, in huge pages if the system grants them. Routines walk across columns, and one column of a large
-/// operand fills a small page. Precondition: `bytes` is a multiple of huge_page.
+/// Maps memory, in huge pages if the system grants them. BLAS routines walk across columns, and one column of a large
+/// operand fills a small page, so huge pages avoid many TLB misses. Precondition: `bytes` is a multiple of huge_page.
 void* map_huge(std::size_t bytes) {
     auto* const mapped = static_cast<char*>(map(bytes + huge_page));
     if (mapped == nullptr) return nullptr;
@@ -58,7 +59,7 @@ void* map_huge(std::size_t bytes) {
     return mapped + before;
 }
 
-/// Ends the helper threads of a call that was left by a jump. Returns false if some are still at work.
+/// Ends the helper threads of a call that was left by a jump. Returns false if some threads are still working.
 bool end_helper_threads(ScratchBlock& block) {
     if (block.helpers == nullptr) return true;
     if (!block.helpers->end(*block.helpers)) return false;
@@ -87,11 +88,11 @@ std::int64_t key_of_release() {
     return key;
 }
 
-/// Returns this thread's blocks. Makes them on first use. Returns nullptr if there is no memory, or no pthread key by
-/// which to free them when the thread ends.
+/// Returns this thread's blocks, and makes them on the first call. Returns nullptr if there is no memory, or no
+/// pthread key by which to free the blocks when the thread ends.
 ThreadScratchBlocks* own_blocks() {
     if (thread_blocks != nullptr) return thread_blocks;
-    const system::SignalHold hold;  // a handler may multiply too, or leave by siglongjmp
+    const system::SignalHold hold;  // a signal handler may multiply as well, or leave by siglongjmp
     if (thread_blocks != nullptr) return thread_blocks;
     const std::int64_t key = key_of_release();
     if (key < 0) return nullptr;
@@ -106,7 +107,7 @@ ThreadScratchBlocks* own_blocks() {
     return blocks;
 }
 
-/// Takes a block for a call. Returns nullptr if all are in use.
+/// Takes a block for a call. Returns nullptr if all blocks are in use.
 ScratchBlock* take_block(ThreadScratchBlocks& own, const void* user) {
     const auto take_first = [&own, user](const auto& may_take) -> ScratchBlock* {
         for (ScratchBlock& block : own.blocks) {
@@ -117,8 +118,9 @@ ScratchBlock* take_block(ThreadScratchBlocks& own, const void* user) {
         }
         return nullptr;
     };
-    // Two calls cannot be at the same address, so the earlier one was left. Other addresses tell less: in a signal
-    // handler, a program may have changed to another stack, and come back.
+    // Two running calls cannot have the same stack address, so a block with this address belongs to a call that was
+    // left by a jump. Other addresses are weaker evidence, since a program may change to another stack in a signal
+    // handler, and come back.
     ScratchBlock* block = take_first([user](const void* other) { return other == user; });
     if (block == nullptr) block = take_first([](const void* other) { return other == nullptr; });
     if (block == nullptr)
@@ -129,10 +131,10 @@ ScratchBlock* take_block(ThreadScratchBlocks& own, const void* user) {
     return block;
 }
 
-/// Replaces the block's memory by at least `bytes`. Returns false if the kernel has none. Doubles the size, up to
-/// `limit`, so that slowly growing products do not map memory each time; untouched pages cost nothing.
+/// Replaces the block's memory by at least `bytes` bytes. Returns false if the kernel has no memory. Doubles the
+/// size, up to `limit`, so that slowly growing products do not map memory each time; untouched pages cost nothing.
 bool grow(ScratchBlock& block, std::size_t bytes, std::size_t limit) {
-    const system::SignalHold hold;  // a handler may leave by siglongjmp
+    const system::SignalHold hold;  // a signal handler may leave by siglongjmp
     if (block.memory != nullptr) munmap(block.memory, block.capacity);
     const std::size_t ahead = std::max(bytes, std::min(2 * block.capacity, limit));
     if (ahead < huge_page) {
@@ -142,7 +144,8 @@ bool grow(ScratchBlock& block, std::size_t bytes, std::size_t limit) {
         block.capacity = round_up(ahead, huge_page);
         block.memory = map_huge(block.capacity);
     }
-    if (block.memory == nullptr) {  // a limit of the address space may still leave room for the current need
+    if (block.memory == nullptr) {  // under a limit of the address space, there may still be room for `bytes`, which
+                                    // the call needs
         block.capacity = bytes;
         block.memory = map(block.capacity);
     }

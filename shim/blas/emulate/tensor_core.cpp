@@ -13,7 +13,7 @@ FloatElement product_of(FloatElement x, FloatElement y) {
     return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
 }
 
-/// Divides [0, length) into tiles and calls `use` with each, the last one first if `backwards`.
+/// Divides [0, length) into tiles and calls `use` with each tile, starting with the last one if `backwards` is true.
 template <class Use>
 void for_each_tile(std::int64_t length, std::int64_t width, bool backwards, const Use& use) {
     const std::int64_t count = (length + width - 1) / width;
@@ -45,7 +45,8 @@ class TensorCoreProduct {
     bool writes(std::int64_t row, std::int64_t column) const { return contains(written_part(product_), row, column); }
 
     void run_factors() {
-        // A trmm in place overwrites elements of B that no later tile reads.
+        // A trmm in place overwrites elements of B. The tiles are computed in an order in which no later tile reads
+        // these elements.
         const bool is_left = product_.side == 'L';
         const bool rows_backwards = is_trmm() && is_left && !is_upper();
         const bool columns_backwards = is_trmm() && !is_left && is_upper();
@@ -57,7 +58,8 @@ class TensorCoreProduct {
         });
     }
 
-    /// Returns the indices of a tile's sums. In a trmm, these are the indices at which op(A) is not zero.
+    /// Returns the range of indices over which a tile's sums run. In a trmm, these are the indices at which op(A) is
+    /// not zero.
     IndexRange summed(IndexRange rows, IndexRange columns) const {
         if (!is_trmm()) return {0, factors_.depth};
         if (product_.side == 'L')
@@ -131,7 +133,7 @@ class TensorCoreProduct {
 
     const Level3& product_;
     const TensorCoreModel& core_;
-    void* memory_;  ///< room for a ComplexBlockFactors
+    void* memory_;  ///< memory for a ComplexBlockFactors object
     Matrix result_;
     TwoFactorProduct<FloatElement> factors_;
 };

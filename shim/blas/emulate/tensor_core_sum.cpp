@@ -10,8 +10,8 @@
 namespace fp32shim::blas {
 namespace {
 
-// These exponents stand for a factor of zero, and for a factor that is left out. No sum with another factor's
-// exponent makes them the largest exponent of a step.
+// These exponents stand for a factor of zero, and for a factor that is left out. They are so low that their sum with
+// another factor's exponent is never the largest exponent of a step.
 constexpr std::int32_t exponent_of_zero = -1000;
 constexpr std::int32_t exponent_of_nothing = -2000;
 
@@ -25,7 +25,7 @@ struct FloatParts {
     bool is_finite;
 };
 
-/// Returns the exponent and significand of a float. Infinities and NaN count as 0. Numbers below `lowest_exponent`
+/// Returns the exponent and significand of a float. Infinities and NaN count as 0. Numbers below 2^`lowest_exponent`
 /// are subnormal. The last `cut_bits` bits of the significand of a normal number are left out.
 FloatParts float_parts(float number, std::int32_t lowest_exponent, int cut_bits) {
     const auto bits = std::bit_cast<std::uint32_t>(number);
@@ -63,8 +63,8 @@ float cut_to_float(std::int64_t sum, std::int32_t exponent, int fraction_bits, i
     return std::bit_cast<float>(sign | bits >> cut << cut);
 }
 
-/// Returns the sum of the products and of `start` in double precision. If a term is infinite or NaN, so is the sum,
-/// as IEEE 754 defines it.
+/// Returns the sum of the products and of `start` in double precision. If a term is infinite or NaN, the sum is
+/// infinite or NaN as IEEE 754 defines it.
 double sum_in_double(const LeftFactors& left, const RightFactors& right, int count, int sum, float start) {
     double total = start;
     for (int p = 0; p < count; ++p) {
@@ -113,7 +113,8 @@ __attribute__((always_inline)) inline void add_product_block_inline(const LeftFa
     }
     const int product_shift = sum_bits - 2 * core.factor_fraction_bits;
     for (int p = 0; p < count; ++p) {
-        // A product, below 4 and shifted to the sum's fraction bits, has at most 27 bits.
+        // The magnitude of a product is below 4, so it has at most 27 bits after the shift to the sum's fraction
+        // bits.
         const std::int32_t factor =
             (is_negative ? -left.significands[p][0] : left.significands[p][0]) * (1 << product_shift);
         for (int j = 0; j < sums_at_once; ++j) {

@@ -2,10 +2,10 @@
 // of floats, but not on the pieces, so a result has the same fingerprint for each leading dimension.
 //
 //     matrix    | column | column | … | column | column | … |       as stored: columns, or rows in row-major order
-//               | group of 1/32 of them        | group      |
+//               | group of 1/32 of all columns | group      |
 //
-// Lane i of a group adds to sum (i + rotation) mod 32 of the sketch. Each group has another rotation. Otherwise a row
-// of a matrix (one element of each column) could fall into a single sum, and its estimate would be bad.
+// Lane i of a group adds to sum (i + rotation) mod 32 of the sketch. Each group has a different rotation. Otherwise a
+// row of a matrix (one element of each column) could fall into a single sum, and its estimate would be bad.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,15 @@
 
 namespace fp32shim::blas {
 
-/// Builds a fingerprint, for fingerprint_of(). Its arithmetic is in double precision, rounded to nearest. Callers
-/// have to set this rounding, whatever the program has set (audit/float_environment.hpp).
+/// Builds a fingerprint for fingerprint_of(). The arithmetic is in double precision, rounded to nearest. Callers have
+/// to set this rounding mode, since the program may have set another one (audit/float_environment.hpp).
 class FingerprintBuilder {
   public:
     explicit FingerprintBuilder(FingerprintKernel kernel);
 
     /// Returns the number of columns in each group of a matrix; the last group also gets the rest. `length` is the
-    /// number of floats in a column, at least 1. A group has at least one block of floats, since fewer would cost as
-    /// much.
+    /// number of floats in a column, at least 1. A group has at least one block of floats, since a smaller group
+    /// would cost as much time.
     static std::int64_t columns_per_group(std::int64_t columns, std::int64_t length) {
         constexpr auto block = static_cast<std::int64_t>(lane_count);
         return std::max(columns / block, (block + length - 1) / length);
@@ -33,11 +33,11 @@ class FingerprintBuilder {
 
     void add(const float* floats, std::size_t count);
     void end_group();
-    /// Returns the number of floats so far.
+    /// Returns the number of floats that were added so far.
     std::uint64_t float_count() const { return count_; }
 
-    /// Returns the fingerprint of all floats. A float that is not finite affects only the hash. Must be called only
-    /// once.
+    /// Returns the fingerprint of all floats that were added. A float that is not finite affects only the hash. Must
+    /// be called only once.
     record::Fingerprint finish();
 
   private:
@@ -51,8 +51,8 @@ class FingerprintBuilder {
     std::uint64_t count_ = 0;
 };
 
-/// Returns the fingerprint of the floats that `add(stream)` adds to a stream. Calls `add` a second time if some of
-/// them are NaN or infinite.
+/// Returns the fingerprint of the floats that `add(builder)` adds to a FingerprintBuilder. Calls `add` a second time
+/// if some of the floats are NaN or infinite.
 template <class Add>
 record::Fingerprint fingerprint_of(const Add& add, const FingerprintKernelPair& kernels = fingerprint_kernels()) {
     FingerprintBuilder all(kernels.all);

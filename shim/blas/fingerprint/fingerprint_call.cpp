@@ -10,7 +10,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Adds `count` elements, beginning with the one at `offset`.
+/// Adds `count` elements of `result` to `stream`, beginning with the element at `offset`.
 void add_floats(FingerprintBuilder& stream, const Matrix& result, std::int64_t offset, std::int64_t count) {
     stream.add(result.data + offset * result.width, static_cast<std::size_t>(count * result.width));
 }
@@ -39,8 +39,8 @@ void add_result(FingerprintBuilder& stream, const Level3& single) {
     if (single.operation == Operation::rot) add_part(stream, operand_a(single), Part::whole);
 }
 
-/// Returns the value of Fingerprint::rows. The result of `gemv` or `dot` is one row, since `x @ weights` with an x
-/// of one row is such a call.
+/// Returns the value of Fingerprint::rows for a call. The result of `gemv` or `dot` counts as one row of a product of
+/// matrices, since a library computes `x @ weights` by these routines if x has one row.
 std::uint32_t rows_of(const Site& site, const Frame& frame, const Product& product) {
     const Operation operation = product.level3.operation;
     const bool is_matrix = operation == Operation::gemm;
@@ -63,7 +63,7 @@ std::uint32_t rows_of(const Site& site, const Frame& frame, const Product& produ
     return (are_rows_of_c ? record::rows_are_rows : record::rows_are_columns) | (sum & record::rows_sum);
 }
 
-/// Adds the elements that a routine reads of a matrix, except for the diagonal if `skips_diagonal` is true.
+/// Adds the elements of `matrix` that a routine reads to `hash`, except for the diagonal if `skips_diagonal` is true.
 void add_read(OperandHash& hash, const Matrix& matrix, Part part, bool skips_diagonal) {
     if (matrix.data == nullptr || matrix.inner() == 0) return;
     const auto add = [&](std::int64_t offset, std::int64_t count) {

@@ -1,5 +1,5 @@
-// Computes the fingerprint of a call to a CPU library, from all elements that its products wrote, and hashes of those
-// that they read.
+// Computes the fingerprint of a call to a CPU library from all elements that its products wrote, and hashes of the
+// elements that they read.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ namespace fp32shim::blas {
 /// the result.
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product);
 
-/// Returns hashes of the operands of a call that is about to run. Reads only what the routine reads; of a Hermitian
-/// diagonal also the imaginary parts, which the routine takes as 0.
+/// Returns hashes of the operands of a call that is about to run. Reads only the numbers that the routine reads, and
+/// the imaginary parts of a Hermitian diagonal, which the routine takes as 0.
 record::OperandHashes hash_operands(const Site& site, const Frame& frame, const Product& product);
 
 }  // namespace fp32shim::blas

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint32_t infinity = 0x7f800000;
 constexpr std::uint32_t sign_bit = 0x80000000;
 
-/// The product of each lane's number and sign_step.
+/// The products of each lane's number and sign_step.
 struct alignas(64) SignOffsets {
     std::uint32_t of[lane_count];
 };
@@ -19,7 +19,8 @@ constexpr SignOffsets sign_offsets = [] {
     return offsets;
 }();
 
-/// Vectors of `width` words. Doubles, and the floats that become them, are half as many in a vector.
+/// Vectors of `width` 32-bit words. Vectors of doubles, and of the floats that become doubles, have half as many
+/// elements.
 template <std::size_t width>
 struct LaneVectors {
     static constexpr std::size_t half = width / 2;
@@ -29,7 +30,7 @@ struct LaneVectors {
 };
 
 /// Adds blocks of floats to the lanes, by vectors of `width` words. The square of a float is exact in double
-/// precision. So a fused multiply-add gives the same sum as two instructions, and all widths give the same sums.
+/// precision, so a fused multiply-add gives the same sum as two instructions, and all widths give the same sums.
 template <std::size_t width, bool finite_only>
 [[gnu::always_inline]] inline void absorb(FingerprintLanes& lanes, double* sums, const float* floats,
                                           std::size_t blocks) {

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t hash_lanes = OperandHash::lane_count;
 
-/// Adds blocks of floats to the lanes, by vectors of the type `Words`, of which all sizes give the same bits.
+/// Adds blocks of floats to the lanes, by vectors of the type `Words`. All sizes of vectors give the same bits.
 template <class Words>
 [[gnu::always_inline]] inline void hash_blocks(std::uint32_t* lanes, const float* floats, std::size_t blocks) {
     constexpr std::size_t parts = hash_lanes * sizeof(std::uint32_t) / sizeof(Words);

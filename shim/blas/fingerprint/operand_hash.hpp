@@ -1,6 +1,6 @@
-// Hashes the operands of a product as they lie in memory, so that a bit that differs gives another hash. There are
-// twice as many lanes as in a result's hash (fingerprint_kernels.hpp), and no sums: each step of a lane waits for
-// the one before, so more lanes are quicker.
+// Hashes the operands of a product as they lie in memory, so that operands that differ in a bit have different
+// hashes. There are twice as many lanes as in the hash of a result (fingerprint_kernels.hpp), and no sums. Each step
+// of a lane waits for the lane's previous step, so more lanes are quicker.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@ namespace fp32shim::blas {
 
 /// Adds blocks of floats to the 64 lanes.
 using OperandHashKernel = void (*)(std::uint32_t* lanes, const float* floats, std::size_t blocks);
-/// Returns the loop for an instruction set, which the processor must have. All give the same bits.
+/// Returns the loop for an instruction set, which the processor must have. All loops give the same bits.
 OperandHashKernel operand_hash_kernel(InstructionSet set = best_instruction_set());
 
-/// Hashes floats that arrive in pieces. The hash does not depend on the pieces, nor on the processor.
+/// Hashes floats that arrive in pieces. The hash depends neither on the pieces nor on the processor.
 class OperandHash {
   public:
     explicit OperandHash(OperandHashKernel kernel = operand_hash_kernel());
     void add(const float* floats, std::size_t count);
-    /// Returns the hash, which is 0 only if there were no floats. Must be called only once.
+    /// Returns the hash, which is 0 only if no floats were added. Must be called only once.
     std::uint64_t finish();
 
     static constexpr std::size_t lane_count = 64;

@@ -13,8 +13,8 @@
 namespace fp32shim::blas {
 namespace {
 
-// A row's hash is mixed from a sum of products (NH, of UMAC). The key of a word's place, i + 1 times `key_step`, is
-// added to word i, and each two neighbours are multiplied with each other to 64 bits.
+// A row's hash is mixed from a sum of products (the NH hash of UMAC). Each word i of a row is added to its key, which
+// is i + 1 times `key_step`. The two words of each neighbouring pair are then multiplied to a 64-bit product.
 constexpr std::uint32_t key_step = 0x9e3779b9;
 
 constexpr std::uint64_t product_of(std::size_t i, std::uint32_t word, std::uint32_t next_word) {
@@ -40,7 +40,7 @@ constexpr Keys first_keys = [] {
     return keys;
 }();
 
-/// Adds the products of the neighbours in a vector to the lanes of a sum.
+/// Adds the products of neighbouring factors in a vector to the lanes of `sum`.
 template <std::size_t words>
 void add_products(Longs<words>& sum, const Words<words>& factors);
 template <>
@@ -69,8 +69,8 @@ __attribute__((target("avx512f"))) inline void add_products<16>(Longs<16>& sum, 
 }
 #endif
 
-/// Returns the sum of the products of the words from `i` on that fill whole vectors, and moves `i` behind these
-/// words.
+/// Returns the sum of the products of the words from index `i` on, as far as they fill whole vectors. Moves `i`
+/// behind these words.
 template <std::size_t words>
 [[gnu::always_inline]] inline std::uint64_t sum_of_products(const float* floats, std::size_t length, std::size_t& i) {
     if (length - i < words) return 0;
@@ -98,7 +98,7 @@ template <std::size_t words>
         std::size_t i = 0;
         std::uint64_t sum = sum_of_products<words>(floats, length, i);
         if constexpr (words > 4) sum += sum_of_products<4>(floats, length, i);
-        // At most three words are left. They are added without a loop, which the compiler would make one of vectors.
+        // At most three words are left. They are added without a loop, which the compiler would vectorise.
         std::uint32_t rest[2] = {};
         if (length - i >= 2) {
             std::memcpy(rest, floats + i, sizeof rest);

@@ -9,7 +9,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the event to record for a call that was forwarded without a decision. Decides the call for that now.
+/// Returns the event to record for a call that was forwarded without a decision. Makes the decision for the call now.
 record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force,
                                          where::CallLocation& location) {
     Product product;
@@ -19,7 +19,8 @@ record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const S
     return decision_event(site, in_force, product.call, decision, plan, location);
 }
 
-/// Returns true if every call of the site runs unchanged under these settings, given the decision on one of them.
+/// Returns true if every call from the call site runs unchanged under these settings, given the decision on one of
+/// the calls.
 bool forwards_every_call(const Site& site, const Settings& in_force, const policy::Decision& decision) {
     if (runs_in_fixed_order(site.function->product(), in_force.policy)) return false;
     if (site.function->family->treatment != Treatment::governed) return true;
@@ -41,7 +42,8 @@ std::uint64_t make_express_word(const Site& site, const Settings& in_force, cons
     // from 1, in bits 23 to 30.
     static_assert(policy::reason_count <= 1U << 6);
     static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
-    constexpr auto precision_limit = static_cast<policy::Precision>(1U << 3);  // higher ones are rare
+    constexpr auto precision_limit = static_cast<policy::Precision>(1U << 3);  // calls with higher precisions are
+                                                                               // rare
     constexpr std::int32_t rule_limit = (1 << 8) - 1;
     constexpr std::uint32_t generation_limit = 1U << 8;
     constexpr std::uint64_t is_whole = std::uint64_t{1} << 31;
@@ -75,8 +77,8 @@ bool try_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
     const std::uint64_t begin = record::ticks();
     outcome = {call_with_frame(site, frame), nullptr};
     const std::uint64_t end = record::ticks();
-    running = {};  // prepare_express_call() made sure that no product was running before
-    // The event is needed only if the key has become unknown, because the process was forked inside the call.
+    running = {};  // prepare_express_call() made sure that no product was running before this call
+    // The event is needed only if the key is no longer known, because the process was forked inside the call.
     call.recording->count(*call.writer, call.key, begin, end, call.with_event, [&](record::DecisionEvent& event) {
         event = describe_forwarded(site, frame, in_force, location);
     });

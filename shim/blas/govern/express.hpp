@@ -1,26 +1,28 @@
-// The express lane of recorded calls to CPU libraries. A call on it is counted and forwarded unchanged, without
-// description, decision or plan. Its row in the recording follows from the site, from the call's options and integers
-// (entry/argument_key.hpp), and from one word of the site:
+// The express lane of recorded calls to CPU libraries. A call on the lane is counted and forwarded unchanged, without
+// a description, decision or plan. The row of the recording that counts the call follows from the call site, from the
+// call's options and integers (entry/argument_key.hpp), and from one word of the call site:
 //
 //     63                      32 31          30                                        0
 //     | settings_change_count   | is_whole | the decision for all calls of the site, or  |
 //     |  when it was made       |          | settings_change_count again                 |
 //
 // Invariants:
-//  1. The word is valid for one settings_change_count(). A change of settings or overrides closes the lane. So does
-//     the first scope on which decisions may depend. A scope that only labels calls adds its key to the row's key.
-//  2. The lane opens only if every call of the site is forwarded whatever its sizes are, and only after one such
-//     call was handled without it (make_express_word).
-//  3. Site, options and integers determine the row. A call whose key the thread has not met before leaves the lane.
-//     A call after a fork leaves it too, since the child does not have its parent's keys.
-//  4. The site is bound: no object was loaded since that could change its provider (is_bound).
-//  5. An express call leaves no mark, so a call back into the shim would look like one of the program's own. So
-//     untimed calls are only for providers that were never seen to call back. Timed calls (the first of every row,
-//     and later one in some 64) run under the mark `running`.
+//  1. The word is valid for one settings_change_count(). A change of settings or overrides closes the lane. The first
+//     scope on which decisions may depend closes it as well. A scope that only labels calls adds its key to the row's
+//     key.
+//  2. The lane opens only if every call from the call site is forwarded whatever its sizes are, and only after one
+//     call was handled outside the lane (make_express_word).
+//  3. The call site, the options and the integers determine the row. A call whose key is new to the thread leaves the
+//     lane. So does a call after a fork, since the child does not have its parent's keys.
+//  4. The binding of the call site is current: no object was loaded since that could change its provider
+//     (is_binding_current).
+//  5. An untimed express call does not set `running`, so a call from the provider back into the shim would look like
+//     a call of the program. Therefore untimed calls are only for providers that were never seen to call back. Timed
+//     calls (the first call of every row, and later about one call in 64) set `running`.
 //  6. No product is running on the thread, and no command of `fp32shim set` is waiting.
-//  7. fp32shim_express touches no vector register, so the entry point need not save them. Its file is compiled
-//     without them, and everything that it uses is inlined: the linker could take another file's copy of a
-//     function, which may use vector registers.
+//  7. fp32shim_express touches no vector register, so the entry point need not save them. The function's file is
+//     compiled without vector registers, and everything that it uses is inlined: the linker could take another file's
+//     copy of a function, which may use vector registers.
 #pragma once
 
 #include <cstdint>
@@ -35,30 +37,31 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if fp32shim_express may count calls of this site without a decision for each. It cannot if call paths
-/// are recorded, since code that reads them may use vector registers. It also cannot if results are examined.
+/// Returns true if fp32shim_express may count calls from this call site without a decision for each call. It may not
+/// if call paths are recorded, since code that reads them may use vector registers, or if results are examined.
 inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
     return in_force.recording != nullptr && site.keyed.count > 0 && !in_force.distinguishes_call_paths() &&
            !in_force.examines_results();
 }
 
-/// Returns true if site.cpu.express has a word, even one that a change of settings has made invalid.
+/// Returns true if site.cpu.express is set, even if a change of settings has made it invalid.
 inline bool has_express_word(const Site& site) { return site.cpu.express.load(std::memory_order_relaxed) != 0; }
 
-/// Returns the word for site.cpu.express after `decision` on one call. It allows later calls to be counted without a
-/// decision while settings_change_count() equals `change_count`. Returns 0 if each call needs its own decision.
+/// Returns the value of site.cpu.express after `decision` on one call. The value allows later calls to be counted
+/// without a decision while settings_change_count() equals `change_count`. Returns 0 if each call needs its own
+/// decision.
 std::uint64_t make_express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                                 std::uint32_t change_count);
 
-/// Returns the key of the row that counts calls with these options and integers, inside a scope with the key `scope`.
-/// Returns 0 if the arguments cannot be read.
+/// Returns the key of the recording's row that counts calls with these options and integers, inside a scope with the
+/// key `scope`. Returns 0 if the arguments cannot be read.
 [[gnu::always_inline]] inline std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t express,
                                                         std::uint64_t scope) {
     const bool is_wide = site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64;
     return argument_key(site.keyed, frame, is_wide, site.number + static_cast<std::uint32_t>(express) + scope);
 }
 
-/// The recording and the key by which a call without a decision of its own is counted.
+/// The recording, the thread's writer, and the key of the row by which a call without its own decision is counted.
 struct ExpressCall {
     record::Recording* recording = nullptr;  ///< nullptr: the call needs a decision of its own
     record::ThreadWriter* writer = nullptr;
@@ -78,7 +81,7 @@ struct ExpressCall {
     return {context->recording, context->writer, key, context->writes_every_call};
 }
 
-/// Runs and counts a call without a decision of its own. This is for calls that are timed, whose location is
+/// Runs and counts a call without its own decision. This function is for calls that are timed, whose location is
 /// recorded, or whose library calls the shim's entry points. Returns false, and does nothing, if the call needs its
 /// own decision.
 bool try_express_lane(Site& site, Frame& frame, CallOutcome& outcome);

@@ -1,4 +1,4 @@
-// This file is compiled without vector registers (invariant 7 of blas/govern/express.hpp), and calls nothing that
+// This file is compiled without vector registers (invariant 7 of blas/govern/express.hpp), and calls no function that
 // may use them.
 #include "shim/blas/govern/express.hpp"
 

@@ -25,12 +25,12 @@
 namespace fp32shim::blas {
 namespace {
 
-// Returns the least size of a thread's stack. No header of the C library declares this function, but the JVM relies
+// The C library's function that returns the least size of a thread's stack. No header declares it, but the JVM relies
 // on it, too.
 constinit NextFunction<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
 
-/// Computes the call's products one by one in the shim. Products for which there is no memory run as called; `plan`
-/// then says so.
+/// Computes the call's products one by one in the shim. A product for which there is no memory runs in the library as
+/// called; `plan` is then changed to say so.
 void run_each_here(const Site& site, Frame& frame, const Product& product, Plan& plan) {
     struct Limit {
         const LoadedObject& provider;
@@ -67,7 +67,7 @@ void run_each_here(const Site& site, Frame& frame, const Product& product, Plan&
 }
 
 /// Warns, once per process, that a call with invalid arguments computed nothing. No library provides the called
-/// function, and the routine that replaces it takes other arguments, so no library can report the invalid ones.
+/// function, and the routine that replaces it takes other arguments, so no library can report the invalid arguments.
 void warn_invalid_arguments(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.is_first_call()) return;
@@ -80,7 +80,7 @@ void warn_invalid_arguments(const Site& site) {
 }
 
 /// Runs the call's products one by one, rounded if the plan says so. A product whose rounded operands do not fit in
-/// memory runs unrounded; `plan` then gets applied fp32 and reason scratch_limit.
+/// memory runs unrounded; `plan` then gets the applied format fp32 and the reason scratch_limit.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     RoutineSet routines = routines_of(site);
     bool was_limited = false;
@@ -100,7 +100,7 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
     if (!site.runs_batch_one_by_one()) plan.how = record::How::forward;
 }
 
-/// Runs a call as planned. If that is impossible, changes `plan` to what was done.
+/// Runs a call as planned. If that is impossible, changes `plan` to describe what was done instead.
 std::int64_t run(const Site& site, Frame& frame, const Product& product, Plan& plan) {
     const RunningProduct outer = running;
     running = {site.provider, nullptr, &frame};
@@ -127,8 +127,8 @@ struct ResultChecks {
     bool any() const { return audits || searches || fingerprints; }
 };
 
-/// Runs a call as planned, and examines its result. This is a function of its own, since it needs more stack than
-/// other calls.
+/// Runs a call as planned, and examines its result. This is a function of its own because an examined call needs more
+/// stack than other calls.
 [[gnu::noinline]] std::int64_t run_and_check(const Site& site, Frame& frame, Product& product, Plan& plan,
                                              const audit::JudgedDecision& verdict, const Settings& in_force,
                                              ResultChecks checks) {
@@ -164,14 +164,14 @@ struct ResultChecks {
     return value;
 }
 
-/// Finds out how the provider returns numbers to Fortran, by a call of the function. Does so only if the library is
-/// known to be a BLAS, and if it matters.
+/// Finds out how the provider returns numbers to Fortran callers, by calling the function. Does nothing if the
+/// library may not be a BLAS, or if the answer does not matter.
 void probe_return_conventions(const Site& site, const Frame& frame, const Settings& in_force) {
     const IntegerWidth width = site.cpu.width.load(std::memory_order_relaxed);
     LoadedObject& provider = *site.provider;
     const auto probe = [&](void (*find)(LoadedObject&, void*)) {
         const RunningProduct outer = running;
-        running = {site.provider, nullptr, &frame};  // MKL's libraries call each other
+        running = {site.provider, nullptr, &frame};  // the probed function may call others of MKL's libraries
         find(provider, site.real);
         running = outer;
     };
@@ -193,7 +193,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
     if (has_vector(family.operation) && !in_force.policy.log_vectors && !runs_in_fixed_order(family, in_force.policy))
         return false;
     if (in_force.is_logging() || in_force.examines_results()) return true;
-    // Without a log, only calls that may be changed need the gate.
+    // Without a log, only calls that the shim may change need to pass through govern_call().
     if (runs_in_fixed_order(family, in_force.policy)) return true;
     if (family.treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode == policy::CpuMode::off) return false;
@@ -222,8 +222,8 @@ CallOutcome govern_call(Site& site, Frame& frame, const Settings& in_force, std:
     const policy::Decision& decision = verdict.decision;
     Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_batch_one_by_one()) {
-        // The library's xerbla_ may not return. So the call is recorded first, and no frame of the shim stays on the
-        // stack.
+        // The library's xerbla_ may not return. So the call is recorded first, and no stack frame of the shim stays
+        // on the stack.
         if (logs) record_call(site, in_force, product.call, decision, plan, nullptr);
         return {0, site.real};
     }

@@ -1,6 +1,6 @@
-// For the mode `accelerate`: finds the units of this processor that multiply BF16 numbers, and tells from which size
-// of a product they are faster than float32. Products of fewer than fewest_terms terms never are; for the others, a
-// model estimates both times.
+// Supports the CPU mode `accelerate`: finds the units of this processor that multiply BF16 numbers, and tells from
+// which size of a product they are faster than float32. They are never faster for products of fewer than fewest_terms
+// terms. For larger products, a model estimates the time with BF16 units and the time in float32.
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -19,17 +19,18 @@ namespace {
 
 #if defined(__x86_64__)
 
-/// Asks the kernel for the registers of AMX, which a process may use only after that. Signal frames are larger from
-/// then on.
+/// Asks the kernel for permission to use the registers of AMX, without which a process may not use them. From then
+/// on, signal frames are larger.
 bool kernel_grants_amx() {
     constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, since Linux 5.16
     constexpr long tile_data = 18;               // number of the tile registers in the processor's state
-    return system::raw::syscall6(SYS_arch_prctl, request_permission, tile_data) == 0;  // sets no errno
+    return system::raw::syscall6(SYS_arch_prctl, request_permission, tile_data) == 0;  // this system call does not
+                                                                                       // set errno
 }
 
-/// Returns the time of one multiplication of a tile, divided by the tile's size. The numbers are zeros, since the
-/// time does not depend on them. Asks the kernel for the time, since a program may have the processor's counter
-/// trapped.
+/// Returns the time of one multiplication of a tile, divided by the number of the tile's products. The factors are
+/// zeros, since the time does not depend on their values. Reads the time by a system call, since a program may have
+/// made the processor's counter trap.
 double nanoseconds_of_a_term(const TileLoops<float>& loops) {
     constexpr int depth = 64;
     constexpr int rounds = 6;
@@ -47,8 +48,8 @@ double nanoseconds_of_a_term(const TileLoops<float>& loops) {
     return best / (times * loops.rows * loops.columns);
 }
 
-/// Returns true if a unit multiplies clearly faster than float32 loops. It has to be clear, since rounding and
-/// copying the factors takes time as well.
+/// Returns true if a unit multiplies clearly faster than float32 loops. A small advantage is not enough, since
+/// rounding and copying the factors takes time as well.
 bool is_faster(const TileLoops<float>& loops) {
     constexpr double needed = 1.5;
     return nanoseconds_of_a_term(loops) * needed < nanoseconds_of_a_term(avx512_loops.float32.large);
@@ -71,13 +72,13 @@ Bf16Units find_units() { return Bf16Units::none; }
 #endif
 
 /// Estimates of the time in nanoseconds that one core takes, measured on a Xeon with AMX (docs/accelerate.md). The
-/// first four are for rounding one number of a factor and putting it in its place in a panel.
+/// first four members are the times for rounding one number of a factor and storing it in a panel.
 struct CostModel {
-    double adjacent_columns = 0.1;  ///< a right factor whose columns are adjacent in memory
-    double other_columns = 1.2;     ///< any other right factor
-    double rows = 0.4;              ///< a left factor
-    double other_rows = 3;          ///< a factor of complex numbers, or a triangle that is completed
-    double element = 0.5;           ///< adding a sum to an element of the result
+    double adjacent_columns = 0.1;  ///< a number of a right factor whose columns are adjacent in memory
+    double other_columns = 1.2;     ///< a number of any other right factor
+    double rows = 0.4;              ///< a number of a left factor
+    double other_rows = 3;          ///< a number of a complex factor, or of a triangle that has to be completed
+    double element = 0.5;           ///< the time to add a sum to an element of the result
     double term_in_bf16;
     double term_in_float32 = 0.013;
 };
@@ -96,7 +97,7 @@ double nanoseconds_in_bf16(const MultiplyJob<float>& job, const CostModel& costs
                          : is_simple          ? costs.other_columns
                                               : costs.other_rows + costs.other_columns;
     const double left = is_simple ? costs.rows : costs.other_rows;
-    // The left factor is arranged once for each block of columns.
+    // The left factor is packed again for each block of columns.
     constexpr double block = columns_at_once<float>;
     return depth * columns * right + depth * rows * left * up(columns, block) / block +
            rows * columns * costs.element + up(rows, 32) * up(columns, 32) * up(depth, unit) * costs.term_in_bf16;
@@ -118,7 +119,7 @@ Bf16Units bf16_units() {
 bool bf16_is_faster(const Level3& product, Bf16Units units) {
     if (product.operation == Operation::trmm || units == Bf16Units::none) return false;
     const system::ErrnoAndFloatGuard kept;
-    // BF16 is never faster for a product of fewer terms, so the model of the time is not asked.
+    // BF16 is never faster for a product of fewer terms, so the model of the times is not used for it.
     constexpr double fewest_terms = 5e5;
     const double largest = static_cast<double>(std::max({product.m, product.n, product.k, std::int64_t{1}}));
     const double second = static_cast<double>(product.m == 0 ? product.n : std::min(product.m, product.n));

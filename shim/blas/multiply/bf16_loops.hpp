@@ -1,4 +1,5 @@
-// Conversions and results of the loops over BF16 numbers. Only the tile_bf16_*.cpp files include this file.
+// Conversions to BF16 that the loops over BF16 numbers share, and the set of these loops. Only the tile_bf16_*.cpp
+// files include this file.
 #pragma once
 
 #include "shim/blas/multiply/tile_loops.hpp"
@@ -6,16 +7,16 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns 32 floats as BF16 numbers, rounded to nearest even.
+/// Returns 32 floats as BF16 numbers, rounded to nearest, ties to even.
 inline __m512i round_32_to_bf16(const float* from) {
     return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 16), _mm512_loadu_ps(from)));
 }
 
-/// Arranges a panel of at most 16 columns so that the numbers of two successive indices of the sum stand side by
-/// side.
+/// Converts a panel of at most 16 columns to BF16, so that the numbers of two successive indices of the sum are
+/// adjacent.
 template <int width>
 void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
-    alignas(64) std::uint16_t order[32];  // takes words 0, 16, 1, 17, … of the two rows of the panel
+    alignas(64) std::uint16_t order[32];  // takes numbers 0, 16, 1, 17, … of two successive rows of the panel
     for (int i = 0; i < 16; ++i) {
         order[2 * i] = static_cast<std::uint16_t>(i);
         order[2 * i + 1] = static_cast<std::uint16_t>(16 + i);
@@ -31,13 +32,13 @@ void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
     }
 }
 
-/// Arranges a panel of 32 rows so that the numbers of two successive indices of the sum stand side by side. Fills
+/// Converts a panel of 32 rows to BF16, so that the numbers of two successive indices of the sum are adjacent. Fills
 /// the sum up with zeros to a multiple of `unit` indices.
 template <int unit>
 void convert_left(const float* panel, std::int64_t depth, float* to) {
     constexpr int width = 32;
-    // The orders take words 0, 32, 1, 33, … of the two rows: the first order for their first 16 numbers, the second
-    // for the others.
+    // The orders take numbers 0, 32, 1, 33, … of two successive indices: the first order takes the first 16 numbers
+    // of each, and the second order takes the other 16 numbers.
     alignas(64) std::uint16_t order[2][32];
     for (int i = 0; i < 16; ++i)
         for (int half = 0; half < 2; ++half) {

@@ -40,7 +40,7 @@ struct FloatSettings {
     bool flushes_results_to_zero() const { return (bits >> 15 & 1) != 0; }
 };
 
-/// Returns true if no number in add_quickly() overflows, or is smaller than the normal numbers.
+/// Returns true if no number in add_quickly() overflows, and none is smaller than the normal numbers.
 bool has_room(double a, double b, double c) {
     const auto is_in = [](double x, int least, int most) {
         const int exponent = exponent_field(x) - 1023;
@@ -49,8 +49,8 @@ bool has_room(double a, double b, double c) {
     return is_in(a, -450, 450) && is_in(b, -450, 450) && (c == 0 || is_in(c, -900, 900));
 }
 
-/// Returns a * b + c if the processor rounds to nearest. The last but one sum is rounded to odd, so that the last
-/// one rounds the exact sum (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums", 2008).
+/// Returns a * b + c if the processor rounds to nearest. The second-to-last sum is rounded to odd, so that the last
+/// sum is rounded as the exact sum would be (Boldo, Melquiond: "Emulation of FMA and correctly rounded sums", 2008).
 double add_quickly(double a, double b, double c) {
     const DoubleDouble product = double_double::two_product(a, b);
     const DoubleDouble low = double_double::two_sum(c, product.low);
@@ -61,8 +61,7 @@ double add_quickly(double a, double b, double c) {
     return high.high + std::bit_cast<double>(bits);
 }
 
-/// The number ±magnitude · 2^exponent. After normalized(), bit `top` is the highest bit of a magnitude that is not
-/// 0.
+/// The number ±magnitude · 2^exponent. After normalized(), bit `top` is the highest bit of a magnitude that is not 0.
 struct Unrounded {
     static constexpr int top = 125;
     Wide magnitude = 0;
@@ -84,8 +83,8 @@ struct Unrounded {
         const int shift = top - highest_bit(magnitude);
         return {magnitude << shift, exponent - shift, is_negative};
     }
-    /// Returns the number written with a larger exponent. If bits are lost by that, the last bit is set in their
-    /// place.
+    /// Returns the same number written with the larger exponent `other`. If bits are lost, the last bit is set, so
+    /// that the number still counts as inexact.
     Unrounded with_exponent(int other) const {
         const int shift = other - exponent;
         if (shift > top) return {1, other, is_negative};
@@ -98,7 +97,7 @@ Unrounded multiply(const Unrounded& a, const Unrounded& b) {
     return {a.magnitude * b.magnitude, a.exponent + b.exponent, a.is_negative != b.is_negative};
 }
 
-/// Returns a + b. Precondition: neither is 0.
+/// Returns a + b. Precondition: neither number is 0.
 Unrounded add(const Unrounded& a, const Unrounded& b) {
     Unrounded one = a.normalized();
     Unrounded other = b.normalized();
@@ -110,9 +109,9 @@ Unrounded add(const Unrounded& a, const Unrounded& b) {
     return {one.magnitude - other.magnitude, exponent, one.is_negative};
 }
 
-/// Returns the magnitude, rounded to a whole number of units of 2^last.
+/// Returns the magnitude of `x`, rounded to a whole number of units of 2^last.
 std::uint64_t in_units(const Unrounded& x, int last, unsigned rounding) {
-    const int left = x.exponent - (last - 2);  // keeps two more bits: one half, and the rest
+    const int left = x.exponent - (last - 2);  // two more bits are kept: one for half a unit, and one for the rest
     const auto quarters =
         static_cast<std::uint64_t>(left >= 0 ? x.magnitude << left : x.with_exponent(last - 2).magnitude);
     const auto units = quarters >> 2;
@@ -129,13 +128,14 @@ double rounded(const Unrounded& x, FloatSettings settings) {
     if (x.magnitude == 0) return rounding == FloatSettings::down ? -0.0 : 0.0;
     const double sign = x.is_negative ? -1 : 1;
     const int exponent = x.exponent + Unrounded::highest_bit(x.magnitude);
-    // The processor flushes a result to zero if it is tiny when rounded to as many bits as a normal number has.
+    // With this setting, the processor replaces a result by zero if the result is tiny when rounded to as many bits
+    // as a normal number has.
     if (settings.flushes_results_to_zero() && exponent < least_exponent &&
         (exponent < least_exponent - 1 ||
          in_units(x, exponent - fraction_bits, rounding) < std::uint64_t{1} << (fraction_bits + 1)))
         return sign * 0.0;
     const int last = std::max(exponent, least_exponent) - fraction_bits;
-    // The highest bit of the units carries into the field of the exponent.
+    // The highest bit of the units is added to the field of the exponent.
     const std::uint64_t bits = (static_cast<std::uint64_t>(last - least_exponent + fraction_bits) << fraction_bits) +
                                in_units(x, last, rounding);
     volatile double largest = std::numeric_limits<double>::max();

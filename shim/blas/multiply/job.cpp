@@ -16,7 +16,8 @@ MultiplyJob<Real> job_of(const Level3& product, const TwoFactorProduct<Element<R
     job.left = {factors.left, false};
     job.right = {factors.right, true};
     if (is_trmm_or_trsm(product.operation)) {
-        const bool is_upper = (product.uplo == 'U') != transposes(product.trans_a);  // op(A)
+        const bool is_upper = (product.uplo == 'U') != transposes(product.trans_a);  // true if op(A) is upper
+                                                                                     // triangular
         job.summed_by_row = product.side == 'L';
         job.summed = is_upper == job.summed_by_row ? Summed::from : Summed::up_to;
     }
@@ -46,7 +47,7 @@ template MultiplyJob<double> job_of(const Level3&, const TwoFactorProduct<Elemen
 
 namespace {
 
-/// The size of the copy of a part of the operand that a trmm in place overwrites.
+/// The size of one copy. A trmm in place copies the operand that it overwrites in pieces of this size.
 constexpr std::int64_t bytes_copied_at_once = std::int64_t{8} << 20;
 
 /// Returns the number of columns or rows that a trmm in place copies and computes at a time.
@@ -57,8 +58,8 @@ std::int64_t copied_at_a_time(const MultiplyJob<Real>& job) {
     return std::clamp(bytes_copied_at_once / of_one, std::int64_t{1}, std::max(other, std::int64_t{1}));
 }
 
-/// Computes rows of a trmm in place, or columns if the right factor is overwritten. Copies some of them at a time,
-/// and multiplies the copy.
+/// Computes the rows of a trmm in place that are in `part`, or the columns if the right factor is overwritten. Copies
+/// some of them at a time, and multiplies the copy.
 template <class Real>
 void run_in_place(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange part,
                   const std::atomic<bool>& is_left, Real* memory, Real* copy) {

@@ -1,4 +1,4 @@
-// The innermost loops of each instruction set. All of them give the same bits.
+// The innermost loops of each instruction set. The loops of all instruction sets give the same bits.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,14 @@
 
 namespace fp32shim::blas {
 
-enum class InstructionSet : std::uint8_t;  // not included: loops_*.cpp must not inline its functions
+enum class InstructionSet : std::uint8_t;  // its header is not included, since loops_*.cpp must not inline functions
+                                           // of that header
 
 /// The loops over numbers of one type.
 template <class Real>
 struct LoopsOfType {
     TileLoops<Real> large;
-    TileLoops<Real> small;  ///< for results of few rows
+    TileLoops<Real> small;  ///< for results that have few rows
     VectorLoops<Real> vectors;
 };
 
@@ -23,8 +24,8 @@ struct LoopsOfInstructionSet {
     LoopsOfType<float> float32;
     LoopsOfType<double> float64;
     /// Multiplies the elements of two vectors in pairs, and sums the products of each block of summed_in_turn numbers
-    /// in double precision. Like VectorLoops::squares, it stores two numbers for each block: the sum, and the error
-    /// of its additions.
+    /// in double precision. Like VectorLoops::squares, the function stores two numbers for each block: the sum, and
+    /// the error of the sum's additions.
     SumsOfBlocks<double, float> dot_in_double;
 
     template <class Real>
@@ -36,11 +37,11 @@ struct LoopsOfInstructionSet {
     }
 };
 
-extern const LoopsOfInstructionSet baseline_loops;  ///< plain C++, or NEON
-extern const LoopsOfInstructionSet avx2_loops;      ///< with FMA
+extern const LoopsOfInstructionSet baseline_loops;  ///< loops in plain C++, or with NEON on aarch64
+extern const LoopsOfInstructionSet avx2_loops;      ///< loops with AVX2 and FMA
 extern const LoopsOfInstructionSet avx512_loops;
 
-/// Returns the loops of an instruction set that the processor has.
+/// Returns the loops of an instruction set, which the processor must have.
 const LoopsOfInstructionSet& loops_of(InstructionSet instruction_set);
 
 }  // namespace fp32shim::blas

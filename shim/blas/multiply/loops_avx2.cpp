@@ -1,4 +1,4 @@
-// Compiled for AVX2 and FMA (see CMakeLists.txt).
+// The loops for AVX2 and FMA. CMakeLists.txt sets the compiler's options for this file.
 #include "shim/blas/multiply/tile_loops.hpp"
 #include "shim/blas/multiply/vector_sum_loops.hpp"
 

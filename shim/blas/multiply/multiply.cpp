@@ -79,18 +79,19 @@ double operations_of(const Level3& product) {
            depth;
 }
 
-/// Returns the bytes of the largest operand of a product with a vector.
+/// Returns the size in bytes of the largest operand of a product with a vector.
 double bytes_of(const Level3& product) {
     if (!has_matrix(product.operation)) return static_cast<double>(product.k) * product.width() * sizeof(float);
     const std::int64_t rows = product.m != 0 ? product.m : product.n;
     return static_cast<double>(rows) * static_cast<double>(product.n) * product.width() * sizeof(float);
 }
 
-/// Returns the threads for a product that takes `work`. A thread that has less than `work_of_a_thread` costs more
-/// than it saves.
+/// Returns the threads for a product of the size `work`. Each thread gets at least `work_of_a_thread`, since a thread
+/// with less work costs more time than it saves.
 ThreadLimit threads_for(double work, double work_of_a_thread, ThreadLimitQuery allowed) {
     if (work < 2 * work_of_a_thread || !may_start_threads()) return {};
-    const system::ErrnoAndFloatGuard kept;  // the division raises flags, and the library may change errno
+    const system::ErrnoAndFloatGuard kept;  // the division raises floating-point flags, and the library may change
+                                            // errno
     constexpr double most = 256;
     ThreadLimit threads = allowed.ask(allowed.context);
     threads.count = std::clamp(threads.count, 1, static_cast<int>(std::min(work / work_of_a_thread, most)));

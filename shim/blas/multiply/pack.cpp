@@ -26,15 +26,15 @@ struct PartOfPanel {
     std::int64_t first;
     int present;
     IndexRange summed;
-    int width;  ///< numbers of the panel for one index of the sum
+    int width;  ///< the panel's count of numbers for one index of the sum
     Real* to;
 };
 
-/// The number of elements in a cache line. That many indices of the sum are copied at once from each row.
+/// The number of elements in a cache line. The copy loop takes this many numbers from each row at a time.
 template <class Real>
 inline constexpr std::int64_t of_line = 64 / sizeof(Real);
 
-/// A vector of 16 bytes, which every processor moves at once.
+/// A vector of 16 bytes, which every processor moves with one instruction.
 template <class Real>
 struct VectorOf {
     using Type __attribute__((vector_size(16))) = Real;
@@ -55,7 +55,7 @@ void store(Real* to, Vector<Real> vector) {
     std::memcpy(to, &vector, sizeof vector);
 }
 
-/// Returns every second number of two vectors, from the one at `first` on.
+/// Returns every second number of two vectors, beginning with the number at index `first`.
 template <int first, class Real>
 Vector<Real> every_second(Vector<Real> a, Vector<Real> b) {
     if constexpr (lanes<Real> == 4)
@@ -96,7 +96,7 @@ void copy_transposed(const Real* from, std::int64_t of_row, std::int64_t depth, 
         const std::int64_t end = std::min(begin + of_line<Real>, depth);
         const std::int64_t in_squares = rows < square ? begin : end - (end - begin) % square;
         for (int row = 0; row < rows; row += square) {
-            const int r = std::min(row, rows - square);  // the last square may repeat rows of the one before
+            const int r = std::min(row, rows - square);  // the last square may repeat rows of the previous square
             for (std::int64_t p = begin; p < in_squares; p += square)
                 transpose_square(from + r * of_row + p, of_row, to + p * of_number + r, of_number);
         }
@@ -123,8 +123,8 @@ void pack_real(const PartOfPanel<Real>& part) {
     }
 }
 
-/// Packs elements of a complex left factor: for each index of the sum, the real parts of all rows, and then the
-/// imaginary parts.
+/// Packs elements of a complex left factor. For each index of the sum, stores the real parts of all rows, and then
+/// their imaginary parts.
 template <class Real>
 void pack_complex_left(const PartOfPanel<Real>& part) {
     const StridedFactor<Real>& source = part.from;
@@ -147,15 +147,15 @@ void pack_complex_left(const PartOfPanel<Real>& part) {
         }
         return;
     }
-    // Here the numbers of a row are adjacent, and its real and imaginary parts alternate. So they are copied like a
-    // real row of twice the length.
+    // In this case the numbers of a row are adjacent, and its real and imaginary parts alternate. So they are copied
+    // like a real row of twice the length.
     copy_transposed(from, source.index_stride, 2 * part.summed.count(), part.present, part.width, to);
     for (std::int64_t p = 1; p < (source.is_conjugated ? 2 * part.summed.count() : 0); p += 2)
         for (int r = 0; r < part.present; ++r) to[p * part.width + r] = -to[p * part.width + r];
 }
 
-/// Packs elements of a complex right factor: for each index of the sum, re and im of each column, and then -im and
-/// re.
+/// Packs elements of a complex right factor. For each index of the sum, stores re and im of each column, and then -im
+/// and re of each column.
 template <class Real>
 void pack_complex_right(const PartOfPanel<Real>& part) {
     const StridedFactor<Real>& source = part.from;
@@ -177,7 +177,7 @@ void pack_complex_right(const PartOfPanel<Real>& part) {
         pack_run(p, std::min(p + of_line<Real> / 2, part.summed.end));
 }
 
-/// Packs elements one by one, for squares at the diagonal of a symmetric or triangular factor.
+/// Packs elements one by one. This is for squares on the diagonal of a symmetric or triangular factor.
 template <class Real>
 void pack_elements(const JobFactor<Real>& side, bool is_right, int width, const PartOfPanel<Real>& part) {
     for (std::int64_t p = part.summed.begin; p < part.summed.end; ++p)
@@ -199,7 +199,7 @@ class PanelPacker {
     PanelPacker(const MultiplyJob<Real>& job, bool is_right, int panel)
         : side_(is_right ? job.right : job.left), is_right_(is_right), width_(job.width), panel_(panel) {}
 
-    /// Packs the rows, or real columns, in `indices`, and the indices of the sum in `summed`.
+    /// Packs the rows, or real columns, whose indices are in `indices`, for the indices of the sum in `summed`.
     void pack(IndexRange indices, IndexRange summed, Real* to) const {
         const std::int64_t rows = summed.count() * width_;
         for (std::int64_t i = indices.begin; i < indices.end; i += panel_, to += rows * panel_) {
@@ -223,8 +223,8 @@ class PanelPacker {
                                      range, panel_, to + (range.begin - summed.begin) * width_ * panel_};
         };
         if (side_.view.is_whole()) return pack_block(part(summed), Place::stored);
-        // `begin` and `end` divide the indices of the sum into those before the diagonal, those at it, and those
-        // after it.
+        // `begin` and `end` divide the indices of the sum into the indices before the diagonal, those at the
+        // diagonal, and those after it.
         const std::int64_t begin = std::clamp(first, summed.begin, summed.end);
         const std::int64_t end = std::clamp(first + present / numbers, summed.begin, summed.end);
         if (summed.begin < begin) pack_block(part({summed.begin, begin}), place_of(first, summed.begin));

@@ -24,7 +24,7 @@ struct ParallelFor : ThreadTeam {
     Work work;
     std::int64_t length;
     std::int64_t step;
-    char* memory;              ///< memory of all threads, one after the other
+    char* memory;              ///< the memory of all threads, one thread after the other
     std::size_t bytes_of_one;  ///< size of the memory of one thread
     std::atomic<std::int64_t> next{0};
 
@@ -40,9 +40,9 @@ struct ParallelFor : ThreadTeam {
 };
 
 /// Divides the indices from 0 to `length` into ranges that begin at multiples of `unit`, and calls `work(range,
-/// memory, is_left)` with each, on at most `threads.count` threads, the calling one included. `memory` has
-/// `bytes_of_one` bytes for each thread. `prepare(leading memory)` makes `work`, which may end early once `is_left`
-/// is true, and must not refer to the caller's stack. Returns false, before anything is prepared, if there is no
+/// memory, is_left)` with each range, on at most `threads.count` threads, including the calling thread. `memory` has
+/// `bytes_of_one` bytes for each thread. `prepare(leading memory)` returns `work`, which must not refer to the
+/// caller's stack, and may end early once `is_left` is true. Returns false, before it calls `prepare`, if there is no
 /// memory.
 template <class Prepare>
 bool parallel_for(std::int64_t length, std::int64_t unit, std::size_t bytes_of_one, ThreadLimit threads,
@@ -50,8 +50,8 @@ bool parallel_for(std::int64_t length, std::int64_t unit, std::size_t bytes_of_o
     using Own = ParallelFor<decltype(prepare(nullptr))>;
     constexpr auto bytes_of_division = static_cast<std::size_t>(round_up(sizeof(Own), 64));
     const std::size_t bytes_of_thread = bytes_of_one + sizeof(TeamThread);
-    // Uses fewer threads if the memory for all would exceed the limit. It does not fail, since the result must not
-    // depend on the number of threads.
+    // Uses fewer threads if the memory for all threads would exceed the limit. It does not fail then, since the
+    // result must not depend on the number of threads.
     const auto fitting = static_cast<int>((scratch.limit - bytes_of_division) / bytes_of_thread);
     const int count = std::clamp(threads.count, 1, std::max(fitting, 1));
     constexpr std::int64_t groups_of_a_thread = 4;
@@ -67,7 +67,8 @@ bool parallel_for(std::int64_t length, std::int64_t unit, std::size_t bytes_of_o
     return true;
 }
 
-/// Calls parallel_for() for work that needs no memory of its own in each thread, and then `finish(leading memory)`.
+/// Calls parallel_for() for work that needs no memory in each thread, and then `finish(leading memory)`. Returns
+/// false if there is no memory.
 template <class Prepare, class Finish>
 bool parallel_for_and_finish(std::int64_t length, std::int64_t unit, std::int64_t leading_bytes, ThreadLimit threads,
                              const Prepare& prepare, const Finish& finish) {

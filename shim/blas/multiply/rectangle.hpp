@@ -1,4 +1,4 @@
-// A rectangle of the result of a job, computed by its tiles from packed copies of the factors.
+// Computes a rectangle of the result of a job, tile by tile, from packed copies of the factors.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace fp32shim::blas {
 
-/// Sets rows of a column of the result to alpha sum + beta element. `im` is not read for real elements.
+/// Sets the elements of the result in `rows` of one column to alpha sum + beta element. `re` and `im` are the sums;
+/// `im` is not read for real elements.
 template <class Real>
 void add_to_rows(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange rows, std::int64_t column,
                  const Real* re, const Real* im, Element<Real> alpha, Element<Real> beta) {
@@ -26,11 +27,11 @@ void add_to_rows(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, Ind
     if (meets_diagonal) *imaginary_diagonal = 0;
 }
 
-/// Computes a rectangle of the result of one job, by its tiles.
+/// Computes a rectangle of the result of one job, tile by tile.
 template <class Real>
 class ResultRectangle {
   public:
-    /// Work ends early once `is_left` is true.
+    /// `memory` has numbers_needed() numbers. The work ends early once `is_left` is true.
     ResultRectangle(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, const std::atomic<bool>& is_left,
                     Real* memory)
         : job_(job),
@@ -40,13 +41,13 @@ class ResultRectangle {
           right_panels_(memory + left_numbers(job, loops)),
           unconverted_(right_panels_ + right_numbers(job, loops)) {}
 
-    /// Returns the size of `memory` in numbers.
+    /// Returns the size of the constructor's `memory` in numbers.
     static std::int64_t numbers_needed(const MultiplyJob<Real>& job, const TileLoops<Real>& loops) {
         const std::int64_t one_panel = std::max(loops.rows, loops.columns) * real_depth_at_once(job, loops);
         return left_numbers(job, loops) + right_numbers(job, loops) + (loops.converts_to_bf16() ? one_panel : 0);
     }
 
-    /// Computes a rectangle. `columns` are real columns, of which a complex column has two.
+    /// Computes a rectangle. `columns` are real columns; each complex column counts as two.
     void compute(IndexRange rows, IndexRange columns) {
         if (compute_unpacked(rows, columns)) return;
         const std::int64_t step = loops_.summed_at_once / job_.width;
@@ -62,8 +63,9 @@ class ResultRectangle {
     }
 
   private:
-    /// Computes a result of few rows without packed copies, which would cost more than they save. Returns false, and
-    /// computes nothing, if the result has more rows, or a factor is not stored as the loops read it.
+    /// Computes a result of few rows without packed copies, which would cost more time than they save. Returns false,
+    /// and computes nothing, if the result has more rows, or a factor is not stored in the order in which the loops
+    /// read it.
     bool compute_unpacked(IndexRange rows, IndexRange columns) const {
         const UnpackedLoop<Real>& unpacked = loops_.unpacked;
         if (rows.count() > unpacked.rows || job_.summed != Summed::all || job_.written != Part::whole) return false;
@@ -143,7 +145,7 @@ class ResultRectangle {
                           static_cast<std::size_t>(width * block_depth() * floats), floats == 2);
     }
 
-    /// Returns the number of real indices of the sum in this block.
+    /// Returns the number of real indices of the sum in the current block.
     std::int64_t block_depth() const { return (block_.end - block_.begin) * job_.width; }
     /// Returns the number of elements that a panel has for one row or column.
     std::int64_t panel_depth() const {
@@ -164,7 +166,7 @@ class ResultRectangle {
         const IndexRange last = clipped_to_block(job_.summed_range(rows.end - 1, last_column));
         const IndexRange any{std::min(first.begin, last.begin), std::max(first.end, last.end)};
         if (any.begin >= any.end) return;
-        // Parts of a block begin at the same terms in all tiles.
+        // Parts of a block begin at the same terms in all tiles, so only whole parts are skipped.
         const std::int64_t skipped = (any.begin - block_.begin) * job_.width / summed_in_chain * summed_in_chain;
         const std::int64_t depth = (any.end - block_.begin) * job_.width - skipped;
         const bool is_uniform = can_be_added_at_once(rows, columns);
@@ -185,8 +187,8 @@ class ResultRectangle {
         is_uniform ? loops_.add_sums(tile, result) : write_columns(tile, rows, columns);
     }
 
-    /// Sums up only the products that each element has. This is needed if the other factor of a triangle has an
-    /// infinity or NaN, since zero times that is NaN.
+    /// Sums up only the products that belong to each element. This is needed if the factor beside a triangle has an
+    /// infinity or NaN, since zero times infinity or NaN is NaN.
     void sum_one_by_one(Real* tile, IndexRange rows, IndexRange columns, const Real* left, const Real* right) const {
         std::fill_n(tile, loops_.rows * loops_.columns, Real{0});
         for (std::int64_t j = columns.begin; j < columns.end; ++j)
@@ -205,8 +207,8 @@ class ResultRectangle {
             }
     }
 
-    /// Sets sums that lack terms of the block to 0 if they are -0. The zeros of a triangle, added or left out, may
-    /// have turned -0 into 0, or 0 into -0 if sums are rounded down.
+    /// Replaces -0 by 0 in the sums that lack terms of the block. The zeros of a triangle, whether added or left out,
+    /// may have turned -0 into 0, or 0 into -0 if sums are rounded down.
     void make_zeros_positive(Real* tile, IndexRange rows, IndexRange columns) const {
         if (!has_whole_block(rows.begin, element_column(columns.begin)) &&
             !has_whole_block(rows.end - 1, element_column(columns.end - 1))) {
@@ -223,13 +225,13 @@ class ResultRectangle {
     bool has_whole_block(std::int64_t row, std::int64_t column) const {
         return clipped_to_block(job_.summed_range(row, column)).count() == block_.count();
     }
-    /// Returns true if the first term of an element is in this block.
+    /// Returns true if the first term of an element is in the current block.
     bool begins_in_block(std::int64_t row, std::int64_t column) const {
         return job_.summed_range(row, column).begin >= block_.begin;
     }
 
-    /// Returns true if all elements of a tile are real and written, have terms in this block, and begin all in it or
-    /// all before it. It is enough to look at elements in opposite corners.
+    /// Returns true if all elements of a tile are real and written, have terms in the current block, and either all
+    /// begin in it or all begin before it. Checking the elements in opposite corners is enough.
     bool can_be_added_at_once(IndexRange rows, IndexRange columns) const {
         const auto has_terms = [&](std::int64_t row, std::int64_t column) {
             return clipped_to_block(job_.summed_range(row, column)).count() > 0;
@@ -250,7 +252,8 @@ class ResultRectangle {
             const Real* const sums = tile + (j - columns.begin) * loops_.rows;
             const std::int64_t column = element_column(j);
             const IndexRange written = job_.written_rows(column, rows);
-            // The sums of the rows in `first` begin in this block. To those in `begun`, an earlier block was added.
+            // The sums of the rows in `first` begin in this block. The sums of the rows in `begun` began in an
+            // earlier block, which was added to the result.
             const IndexRange begun = job_.rows_summed_in_block(column, written, {0, block_.begin}, block_);
             const IndexRange first = job_.rows_summed_in_block(column, written, block_, block_);
             write_rows(sums, rows.begin, begun, column, {1});
@@ -270,13 +273,13 @@ class ResultRectangle {
     const std::atomic<bool>& is_left_;
     Real* left_panels_;
     Real* right_panels_;
-    Real* unconverted_;  ///< room for one panel, if the loops convert panels to BF16
+    Real* unconverted_;  ///< memory for one panel before its conversion, if the loops convert panels to BF16
     IndexRange columns_{};
     IndexRange block_{};
     bool zero_adds_nothing_ = true;  ///< the packed factor beside a triangle has no NaN or infinity
 };
 
-/// Multiplies the result by beta. Nothing else is to be done if alpha is 0, or the sums are empty.
+/// Multiplies the result by beta. This is the whole job if alpha is 0, or if the sums have no terms.
 template <class Real>
 void scale_result(const MultiplyJob<Real>& job, const TileLoops<Real>& loops) {
     const Real zeros[max_tile_rows] = {};

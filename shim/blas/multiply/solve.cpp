@@ -9,17 +9,17 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns 1 / x.
+/// Returns 1 / x for a complex x.
 template <class Real>
 ComplexNumber<Real> inverse(Element<Real> x) {
     const bool is_wide = (x.re < 0 ? -x.re : x.re) >= (x.im < 0 ? -x.im : x.im);
-    const Real ratio = is_wide ? x.im / x.re : x.re / x.im;  // Smith: no square overflows
+    const Real ratio = is_wide ? x.im / x.re : x.re / x.im;  // this is Smith's method, in which no square overflows
     const Real whole = 1 / ((is_wide ? x.re : x.im) * fused_multiply_add_plain(ratio, ratio, Real{1}));
     return is_wide ? ComplexNumber<Real>{whole, -ratio * whole} : ComplexNumber<Real>{ratio * whole, -whole};
 }
 
-/// Solves for one part of X. Unknowns are numbered in the order in which they are solved: from the first row on for
-/// a lower triangle, and from the last row on for an upper one.
+/// Solves for some rows or columns of X. Unknowns are numbered in the order in which they are solved: from the first
+/// row on for a lower triangle, and from the last row on for an upper triangle.
 template <class Real>
 class TriangularSolve {
   public:
@@ -35,10 +35,10 @@ class TriangularSolve {
           of_unknown_((is_right() ? 1 : job.ld) * job.width),
           of_column_((is_right() ? job.ld : 1) * job.width) {}
 
-    /// Sets the distance between the elements of X, if X is a vector.
+    /// Sets the distance between the elements of X, in elements, if X is a vector.
     void set_increment(std::int64_t increment) { of_unknown_ = increment * job_.width; }
 
-    /// Solves for the unknowns in a range, whose right sides are still to be multiplied by `scale`.
+    /// Solves for the unknowns in a range. Their right sides are still to be multiplied by `scale`.
     void run(IndexRange unknowns, Element<Real> scale) {
         if (is_left_.load(std::memory_order_relaxed)) return;
         if (unknowns.count() <= solved_at_once) return solve_one_by_one(unknowns, scale);
@@ -53,12 +53,12 @@ class TriangularSolve {
   private:
     bool is_right() const { return job_.in_place == InPlace::right; }
     const JobFactor<Real>& triangle() const { return is_right() ? job_.left : job_.right; }
-    /// Returns the rows of the triangle, or the indices of X, of a range of unknowns.
+    /// Returns the rows of the triangle, or the indices of X, that belong to a range of unknowns.
     IndexRange stored(IndexRange unknowns) const {
         if (job_.summed == Summed::up_to) return unknowns;
         return {job_.depth - unknowns.end, job_.depth - unknowns.begin};
     }
-    /// Returns the coefficients of `known` in the equations of `others`.
+    /// Returns the coefficients of the unknowns `known` in the equations for the unknowns `others`.
     JobFactor<Real> coefficients(IndexRange known, IndexRange others) const {
         const JobFactor<Real>& side = triangle();
         const bool index_is_column = side.is_swapped != transposes(side.view.trans());
@@ -74,8 +74,8 @@ class TriangularSolve {
                           : x.block(part_.begin, indices.begin, part_.count(), indices.count());
     }
 
-    /// Multiplies the right sides of `others` by `scale`, and subtracts the terms that the known unknowns have in
-    /// them.
+    /// Multiplies the right sides of `others` by `scale`, and subtracts the terms of the unknowns in `known`, which
+    /// have been solved.
     void subtract(IndexRange known, IndexRange others, Element<Real> scale) {
         if (is_right() && part_.count() == 1) return subtract_from_vector(stored(known), stored(others), scale);
         const Matrix result = part_of_x(stored(others));
@@ -94,7 +94,7 @@ class TriangularSolve {
             .compute({0, job.rows}, {0, job.columns * job.width});
     }
 
-    /// Computes what subtract() computes, with the same bits, for X of a single column.
+    /// Computes the same bits as subtract() for an X of a single column.
     void subtract_from_vector(IndexRange known, IndexRange others, Element<Real> scale) {
         const JobFactor<Real> side = coefficients(known, others);
         const Matrix& matrix = side.view.stored_matrix();
@@ -123,7 +123,8 @@ class TriangularSolve {
     }
 
     /// Copies the triangle of some unknowns row by row. A row has the negated coefficients of earlier unknowns, and
-    /// then the coefficient on the diagonal. That one is inverted if it is complex, and left out if it counts as 1.
+    /// then the coefficient on the diagonal. The coefficient on the diagonal is inverted if it is complex, and left
+    /// out if it counts as 1.
     void pack_triangle(IndexRange unknowns) {
         const int width = job_.width;
         const StridedFactor<Real> from = strided_stored_factor(triangle(), width);
@@ -151,15 +152,15 @@ class TriangularSolve {
             solve_panel(unknowns, {i, std::min(i + loops_.solved_columns, part_.end)}, scale);
     }
 
-    /// Copies some columns of X to the panel, or back. The panel has the unknowns in the order in which X stores
-    /// them: one row for each, or a row of real parts and a row of imaginary parts.
+    /// Copies some columns of X to the panel, or back if `to_panel` is false. The panel has the unknowns in the order
+    /// in which X stores them. Each unknown has one row, or a row of real parts and a row of imaginary parts.
     template <bool to_panel>
     void copy_panel(IndexRange unknowns, IndexRange columns) {
         const std::int64_t rows = unknowns.count() * job_.width;
         const std::int64_t of_row = loops_.solved_columns;
         Real* const x = job_.result + stored(unknowns).begin * of_unknown_ + columns.begin * of_column_;
         const auto count = static_cast<int>(columns.count());
-        if (of_unknown_ == job_.width) {  // then all numbers of a column of X are adjacent
+        if (of_unknown_ == job_.width) {  // in this case all numbers of a column of X are adjacent
             if (to_panel) return copy_transposed(x, of_column_, rows, count, of_row, panel_);
             return copy_transposed(panel_, of_row, count, static_cast<int>(rows), of_column_, x);
         }
@@ -193,8 +194,8 @@ class TriangularSolve {
         const std::int64_t width = loops_.solved_columns;
         const std::int64_t rows = unknowns.count() * job_.width;
         copy_panel<true>(unknowns, columns);
-        // The panel is filled up with copies of the last column, which raise no floating-point exception that the
-        // column itself does not raise.
+        // The panel is filled up with copies of the last column. The copies raise no floating-point exception that
+        // the column itself does not raise.
         for (std::int64_t row = 0; row < rows; ++row)
             std::fill(panel_ + row * width + columns.count(), panel_ + (row + 1) * width,
                       panel_[row * width + columns.count() - 1]);
@@ -214,7 +215,7 @@ class TriangularSolve {
     Real* for_products_;
     Real* triangle_;
     Real* panel_;
-    std::int64_t of_unknown_;  ///< distance between unknowns of a column of X, in numbers
+    std::int64_t of_unknown_;  ///< distance between successive unknowns in a column of X, in numbers
     std::int64_t of_column_;
 };
 

@@ -1,4 +1,4 @@
-// Solves with a triangular matrix: X := alpha T^-1 X, or alpha X T^-1.
+// Solves equations with a triangular matrix: X := alpha T^-1 X, or X := alpha X T^-1.
 #pragma once
 
 #include <atomic>
@@ -8,21 +8,21 @@
 
 namespace fp32shim::blas {
 
-/// Returns how many numbers of memory solve() needs beside those of ResultRectangle::numbers_needed().
+/// Returns how many numbers of memory solve() needs in addition to ResultRectangle::numbers_needed().
 template <class Real>
 std::int64_t numbers_needed_to_solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops);
 
 /// Overwrites the rows of X in `part`, or its columns if X is the right factor. Works recursively: solves for the
-/// first half of the unknowns, subtracts their terms from the other half by a product, and solves for the other
-/// half. At most `solved_at_once` unknowns are solved one after the other, each by a chain of fused multiply-adds
-/// and a division. So the order depends on nothing but the number of unknowns. Ends early once `is_left` is true.
-/// `for_products` has the memory of a ResultRectangle, and `for_solve` numbers_needed_to_solve(job) numbers.
-/// Precondition: job.solves.
+/// first half of the unknowns, subtracts their terms from the other half by a product, and solves for the other half.
+/// At most `solved_at_once` unknowns are solved one after the other, each by a chain of fused multiply-adds and a
+/// division. So the order of operations depends only on the number of unknowns. Ends early once `is_left` is true.
+/// `for_products` has the memory of a ResultRectangle, and `for_solve` has room for numbers_needed_to_solve(job)
+/// numbers. Precondition: job.solves.
 template <class Real>
 void solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange part,
            const std::atomic<bool>& is_left, Real* for_products, Real* for_solve);
 
-/// Computes a trsv, with the bits of a column-major trsm with one column. Returns false, and changes nothing, if
+/// Computes a trsv, with the same bits as a column-major trsm with one column. Returns false, and changes nothing, if
 /// there is no memory.
 template <class Real>
 bool solve_vector(const Level3& product, const TileLoops<Real>& loops);

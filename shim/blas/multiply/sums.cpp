@@ -10,20 +10,21 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the elements of a vector in a range.
+/// Returns the elements of a vector whose indices are in `range`.
 template <class Real>
 StridedVector<Real> part_of(const StridedVector<Real>& x, int width, IndexRange range) {
     return {x.data + range.begin * x.increment * width, x.increment, range.count()};
 }
 
-/// A sum over one vector or two. Its blocks are summed up one by one, and then their sums are added.
+/// A sum over one or two vectors. Each block of the vectors is summed up first, and then the sums of the blocks are
+/// added.
 template <class Sum, class Real>
 struct BlockwiseSum {
     SumsOfBlocks<Sum, Real> loop;
     StridedVector<const Real> a, b;
     int width;
-    int numbers;         ///< numbers in the sum of a block
-    std::int64_t terms;  ///< numbers of each vector in a block
+    int numbers;         ///< count of numbers in the sum of a block
+    std::int64_t terms;  ///< count of numbers that a block has of each vector
     double scale = 1;
 
     std::int64_t elements() const { return terms / width; }
@@ -32,7 +33,7 @@ struct BlockwiseSum {
         const IndexRange range{blocks.begin * elements(), std::min(blocks.end * elements(), a.count)};
         loop(part_of(a, width, range), part_of(b, width, range), scale, to);
     }
-    /// Calls `add(sum)` with the sum of each block, in order.
+    /// Calls `add(sum)` with the sum of each block, in the order of the blocks.
     template <class Add>
     void add_up(ThreadLimit threads, const Add& add) const {
         const auto add_some = [&](const Sum* sums, std::int64_t count) {
@@ -81,8 +82,8 @@ double in_double(SumsOfBlocks<double, Real> loop, const StridedVector<const Real
     return std::isfinite(total) && lost != 0 ? total + lost : total;
 }
 
-/// Returns the square root of the sum of all squares. If the squares overflow or are too small, computes them again
-/// from numbers that are multiplied by a power of two.
+/// Returns the square root of the sum of all squares. If the squares overflow or are too small, sums the squares
+/// again after multiplying the numbers by a power of two.
 template <class Real>
 double root_of_squares(SumsOfBlocks<double, Real> squares, const StridedVector<const Real>& x, int width,
                        ThreadLimit threads) {
@@ -106,8 +107,8 @@ void sum_over(const Level3& product, const LoopsOfInstructionSet& all, ThreadLim
     if (product.operation == Operation::dot) return dot(loops.dot[width - 1], a, b, width, threads, result);
     if (product.operation == Operation::dotc)
         return dot(width == 2 ? loops.dot_of_conjugate : loops.dot[0], a, b, width, threads, result);
-    // A norm must raise no flags: libraries raise none, and a program may have asked for a signal. The error of an
-    // infinite sum would be NaN, which raises one.
+    // A norm must raise no floating-point flags: libraries raise none, and a program may have asked for a signal. The
+    // error of an infinite sum would be NaN, which raises a flag.
     const audit::QuietFloatEnvironment quiet(audit::QuietFloatEnvironment::Settings::as_the_program);
     if (product.operation == Operation::asum) {
         *result =

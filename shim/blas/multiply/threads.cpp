@@ -24,11 +24,12 @@ void* start(void* argument) {
 
 void start_others(ThreadTeam& team, ThreadLimit threads) {
     constexpr std::size_t own_stack_bytes = std::size_t{256} << 10;
-    const system::SignalHold hold;  // the new threads inherit it, and no handler may leave a team that is half made
+    const system::SignalHold hold;  // the new threads inherit the blocked signals, and no handler may leave while the
+                                    // team is half made
     team.process = system::fork_generation();
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    // The thread-local variables of all libraries are on the stack, too.
+    // The thread-local variables of all libraries are on the stack, too, so the stack must have room for them.
     const std::size_t least = threads.least_stack == nullptr ? 0 : threads.least_stack(&attributes);
     pthread_attr_setstacksize(&attributes, own_stack_bytes + least);
     for (int number = 1; number < threads.count; ++number) {
@@ -44,7 +45,8 @@ void start_others(ThreadTeam& team, ThreadLimit threads) {
     pthread_attr_destroy(&attributes);
 }
 
-/// Waits until the other threads have finished their work. Returns false after `time`; nullptr: there is no limit.
+/// Waits until the other threads have finished their work. Returns false if that takes longer than `time`; if `time`
+/// is nullptr, there is no limit.
 bool wait_for_others(ThreadTeam& team, const timespec* time) {
     for (;;) {
         const std::uint32_t working = team.working.load(std::memory_order_acquire);
@@ -54,7 +56,7 @@ bool wait_for_others(ThreadTeam& team, const timespec* time) {
     }
 }
 
-/// Joins the other threads, which have finished, so that their stacks are freed.
+/// Joins the other threads, which have finished their work, so that their stacks are freed.
 void join_others(ThreadTeam& team) {
     const system::SignalHold hold;
     int cancel_state = 0;

@@ -1,5 +1,5 @@
-// Threads that exist during one product. There is no pool: a pool would outlive the product, and a fork would lose
-// it.
+// Threads that exist only during one product. There is no thread pool, since a pool would outlive the product, and a
+// forked child would not have its threads.
 #pragma once
 
 #include <pthread.h>
@@ -23,8 +23,8 @@ struct TeamThread {
 
 /// The threads that work on one product. The team and its `workers` lie in the product's scratch memory.
 struct ThreadTeam : HelperThreads {
-    /// `others` has room for all threads of the team but the calling one. `run(team, number)` is called on each
-    /// thread, with number = 0 on the calling one.
+    /// `others` has room for all threads of the team except the calling thread. `run(team, number)` is called on each
+    /// thread; `number` is 0 on the calling thread.
     ThreadTeam(TeamThread* others, void (*run)(ThreadTeam& team, int number))
         : HelperThreads{end_team}, workers(others), work(run) {}
 
@@ -33,26 +33,28 @@ struct ThreadTeam : HelperThreads {
     TeamThread* workers;
     void (*work)(ThreadTeam& team, int number);
     int started = 0;                        ///< number of other threads that were started
-    std::uint32_t process = 0;              ///< the process in which they were started
-    std::atomic<std::uint32_t> working{0};  ///< number of other threads that are still at work
-    std::atomic<bool> is_left{false};       ///< a jump has left the product, and the work has to end soon
+    std::uint32_t process = 0;              ///< the fork generation of the process in which the other threads were
+                                            ///< started
+    std::atomic<std::uint32_t> working{0};  ///< number of other threads that are still working
+    std::atomic<bool> is_left{false};       ///< true if a jump has left the product, so that the work has to end soon
 };
 
-/// The number of threads that may work on a product, the calling one included, and the smallest stack of a thread.
+/// The number of threads that may work on a product, including the calling thread, and a function that returns the
+/// smallest stack of a thread.
 struct ThreadLimit {
     int count = 1;
-    std::size_t (*least_stack)(const pthread_attr_t*) = nullptr;  ///< nullptr: unknown
+    std::size_t (*least_stack)(const pthread_attr_t*) = nullptr;  ///< nullptr if the smallest stack is unknown
 };
 
-/// Calls the team's work on up to `threads.count` threads at once, the calling one included, and returns when all
-/// have returned. If the system refuses a thread, fewer run, so `work` has to share its tasks out by itself. The
-/// other threads hold back all signals but those of faults. A signal handler may leave by siglongjmp: then the
-/// others go on until the memory's next user ends them. This is no cancellation point, and changes nothing of the
-/// calling thread.
+/// Calls the team's work on up to `threads.count` threads at once, including the calling thread, and returns when the
+/// work has returned on all threads. If the system refuses to start a thread, fewer threads run, so `work` has to
+/// distribute its tasks by itself. The other threads block all signals except those of faults. A signal handler may
+/// leave by siglongjmp: then the other threads go on until the next user of the memory ends them. The function is not
+/// a cancellation point, and changes no state of the calling thread.
 void run_on_threads(ThreadTeam& team, ThreadLimit threads, const ScratchMemory& memory);
 
-/// From now on, starts no threads in this process and in those that it forks. For a program that gives up rights by
-/// a filter of system calls, which may end the process for starting a thread.
+/// Makes may_start_threads() false in this process and in its children from now on. This is for a program that gives
+/// up rights by a filter of system calls, which may end the process for starting a thread.
 void start_no_more_threads();
 bool may_start_threads();
 

@@ -1,13 +1,13 @@
-// Compiled for AMX (see CMakeLists.txt). An instruction of AMX multiplies a tile of 16 rows of 32 BF16 numbers by
-// one of 32 × 16 of them.
+// The loops for AMX; CMakeLists.txt sets the compiler's options for this file. An instruction of AMX multiplies a
+// tile of 16 rows of 32 BF16 numbers by a tile of 32 rows of 16 numbers.
 #include "shim/blas/multiply/bf16_loops.hpp"
 
 namespace fp32shim::blas {
 namespace {
 
-constexpr int rows = 32;     // rows of C: two tiles
-constexpr int columns = 32;  // columns of C: two tiles
-constexpr int unit = 32;     // numbers of a sum that one instruction adds
+constexpr int rows = 32;     // the rows of C that are computed at once, in two AMX tiles
+constexpr int columns = 32;  // the columns of C that are computed at once, in two AMX tiles
+constexpr int unit = 32;     // the terms that one instruction adds to each sum
 constexpr int row_bytes = 64;
 
 /// The shape of all eight tiles: 16 rows of 64 bytes.
@@ -20,17 +20,17 @@ struct alignas(64) TileConfiguration {
 };
 
 void begin() {
-    // The configuration is static, so that all of it is written to memory: the compiler takes the instruction to
-    // read eight bytes only.
+    // The configuration is static, so that all of it is in memory: the compiler assumes that the instruction reads
+    // only eight bytes.
     static constexpr TileConfiguration configuration;
     _tile_loadconfig(&configuration);
 }
 
-// A thread whose tiles have no data has small signal frames again.
+// After _tile_release(), the thread's tiles have no data, so its signal frames are small again.
 void end() { _tile_release(); }
 
-/// Arranges a panel of the right factor: for each 32 indices of the sum, the 32 numbers of each column stand side by
-/// side.
+/// Converts a panel of the right factor to BF16, so that for every 32 indices of the sum, the 32 numbers of each
+/// column are adjacent.
 void convert_right(const float* panel, std::int64_t depth, float* to) {
     auto* pairs = reinterpret_cast<std::uint16_t*>(to);
     for (std::int64_t first = 0; first < depth; first += unit, pairs += columns * unit) {
@@ -70,9 +70,9 @@ void sum(const float* left, const float* right, std::int64_t depth, float* tile)
     _tile_zero(2);
     _tile_zero(3);
     for (std::int64_t p = 0; p < depth; p += unit, left += rows * unit / 2, right += columns * unit / 2) {
-        _tile_loadd(4, right, row_bytes);  // 16 columns of C
+        _tile_loadd(4, right, row_bytes);  // tiles 4 and 5 have the numbers for 16 columns of C each
         _tile_loadd(5, right + 16 * unit / 2, row_bytes);
-        _tile_loadd(6, left, left_row_bytes);  // 16 rows of C
+        _tile_loadd(6, left, left_row_bytes);  // tiles 6 and 7 have the numbers for 16 rows of C each
         _tile_loadd(7, left + 16, left_row_bytes);
         _tile_dpbf16ps(0, 4, 6);
         _tile_dpbf16ps(1, 4, 7);

@@ -1,5 +1,5 @@
-// Compiled for AVX512_BF16 (see CMakeLists.txt). An instruction of it adds the products of two pairs to each of 16
-// sums.
+// The loops for AVX512_BF16; CMakeLists.txt sets the compiler's options for this file. An instruction of AVX512_BF16
+// adds the products of two pairs of numbers to each of 16 sums.
 #include "shim/blas/multiply/bf16_loops.hpp"
 
 namespace fp32shim::blas {

@@ -1,6 +1,6 @@
 // The innermost loops, over vectors of the instruction set that the including file is compiled for. Only the
-// loops_*.cpp files include this file, and they include nothing that other files inline: the linker could take their
-// copy, and the processor may lack its instructions.
+// loops_*.cpp files include this file. They include no header whose functions other files inline: the linker could
+// take the copy of a function from a loops_*.cpp file, and the processor may lack the copy's instructions.
 //
 // Every element of a tile is a sum of short chains of fused multiply-adds (see summed_in_chain). Vectors run over
 // rows, never over the sum, so all instruction sets give the same bits.
@@ -22,8 +22,8 @@ struct TileSums {
     Vector<Real> of[columns][vectors];
 };
 
-/// Adds the parts of a block from the number `first` on. `sums_of_part(p, count)` returns the sums of `count` numbers
-/// from p on.
+/// Adds the parts of a block, from the number with index `first` on, to `sums`. `sums_of_part(p, count)` returns the
+/// sums of `count` numbers from index p on.
 template <class Sums, class SumsOfPart>
 [[gnu::always_inline]] inline void add_parts(std::int64_t first, std::int64_t depth, const SumsOfPart& sums_of_part,
                                              Sums& sums) {
@@ -36,7 +36,7 @@ template <class Sums, class SumsOfPart>
     }
 }
 
-/// Returns the sums of all parts.
+/// Returns the sums of all parts of a block of `depth` numbers.
 template <class SumsOfPart>
 [[gnu::always_inline]] inline auto sums_of_parts(std::int64_t depth, const SumsOfPart& sums_of_part) {
     auto sums = sums_of_part(0, depth < summed_in_chain ? depth : summed_in_chain);
@@ -115,7 +115,7 @@ template <class Real, int vectors, int columns>
 /// by the element times a complex beta.
 enum class Old { none, as_it_is, scaled, turned };
 
-/// Sets each real element to alpha sum + beta element. The sums are `of_sum` numbers apart.
+/// Sets each real element to alpha sum + beta element. Successive sums are `of_sum` numbers apart.
 template <Old old, int of_sum, bool is_adjacent, class Real>
 void add_real_sums(const Real* __restrict sums, const StridedVector<Real>& result, Real alpha, Real beta) {
     Real* __restrict to = result.data;
@@ -125,9 +125,9 @@ void add_real_sums(const Real* __restrict sums, const StridedVector<Real>& resul
     }
 }
 
-/// Sets each complex element to alpha sum + beta element. If alpha has no imaginary part, it counts as real, since
-/// zero times infinity would be NaN. The conditions are template parameters, since gcc also computes products that a
-/// condition leaves out, which would raise the flag of an invalid operation.
+/// Sets each complex element to alpha sum + beta element. An alpha without imaginary part counts as real, since zero
+/// times infinity would be NaN. The conditions are template parameters, since gcc may compute both sides of a
+/// run-time condition, and so raise the flag of an invalid operation.
 template <Old old, int of_sum, bool is_adjacent, bool alpha_is_real, class Real>
 void add_complex_sums(const Real* __restrict re, const Real* __restrict im, const StridedVector<Real>& result,
                       ComplexNumber<Real> alpha, ComplexNumber<Real> beta) {
@@ -220,15 +220,15 @@ void add_unpacked(const UnpackedFactors<Real>& factors, std::int64_t depth, cons
         add_tile(sum_unpacked<Real, false, columns>(factors, depth, result), result);
 }
 
-/// The number of vectors that hold one unknown of all right sides, and the number of unknowns that are solved side
-/// by side.
+/// The number of vectors that hold one unknown for all right sides, and the number of unknowns that are solved
+/// together.
 enum : int { vectors_of_unknowns = 4, unknowns_at_once = 2 };
 
 template <class Real>
 constexpr int solved_columns = vectors_of_unknowns* lanes<Real>;
 
-/// Solves for `rows` unknowns from `first` on. Sums up the terms that they have of all earlier unknowns, then the
-/// terms that they have of each other, and adds these sums to the right sides.
+/// Solves for `rows` unknowns, beginning with the unknown `first`. Sums up the terms of all earlier unknowns, then
+/// the terms that these unknowns have of each other, and adds the sums to the right sides.
 template <class Real, int rows>
 [[gnu::always_inline]] inline void solve_rows(const Real* triangle, int first, bool has_unit_diagonal, Real* unknowns,
                                               std::int64_t of_unknown) {
@@ -254,7 +254,7 @@ template <class Real, int rows>
 #pragma GCC unroll 16
             for (int j = 0; j < r; ++j) sum[r][v] = fused(broadcast(row[j]), load(at(first + j, v)), sum[r][v]);
             Vector<Real> x = load(at(first + r, v));
-            if (first + r > 0) x = x + sum[r][v];  // without terms, -0 stays
+            if (first + r > 0) x = x + sum[r][v];  // the first unknown has no terms, so a right side of -0 stays -0
             if (!has_unit_diagonal) x = x / broadcast(row[r]);
             store(at(first + r, v), x);
         }

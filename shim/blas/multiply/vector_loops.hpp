@@ -1,5 +1,6 @@
-// The loops of products of a matrix and a vector. Only loops_*.cpp files include this file, by vector_sum_loops.hpp,
-// and they include nothing that other files inline; see tile_loops.hpp. Vectors run over rows, never along a sum.
+// The loops of products of a matrix and a vector. Only loops_*.cpp files include this file, through
+// vector_sum_loops.hpp. They include no header whose functions other files inline (see tile_loops.hpp). Vectors run
+// over rows, never along a sum.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// The real parts and the imaginary parts of adjacent complex numbers. Both vectors have the same order, which is
-/// not that in memory.
+/// The real parts and the imaginary parts of adjacent complex numbers. Both vectors have the same order, which
+/// differs from the order in memory.
 template <class Real>
 struct ComplexParts {
     Vector<Real> re, im;
@@ -47,8 +48,8 @@ inline Vector<Real> high_interleaved(const ComplexParts<Real>& parts) {
         return parts.im;
 }
 
-/// Reads and writes the numbers of a vector. If fewer numbers are there, the first element takes the place of the
-/// others, so that no floating-point exception is raised that the product would not raise.
+/// Reads and writes the numbers of a vector. If there are fewer numbers than a vector has, `read` fills the vector
+/// with copies of the first element, so that no floating-point exception is raised that the product would not raise.
 template <class Real, int width, bool is_whole>
 struct VectorAccess {
     static Vector<Real> read(const Real* from, int count) {
@@ -65,7 +66,7 @@ struct VectorAccess {
     }
 };
 
-/// Adds some adjacent columns, whose rows are adjacent, to a vector of sums.
+/// Adds multiples of some adjacent columns to a vector of sums. The rows are adjacent in memory.
 template <class Real, int columns, bool is_whole>
 inline void add_real_rows(const Real* from, std::int64_t of_column, int present, const Vector<Real>* factors,
                           Real* sums) {
@@ -76,16 +77,17 @@ inline void add_real_rows(const Real* from, std::int64_t of_column, int present,
     At::write(sums, sum, present);
 }
 
-/// Adds some adjacent columns of complex elements to two vectors of sums. `factors` points to the factors for the
-/// real parts of the sums, as VectorLoops::add_product describes them; those for the imaginary parts follow
-/// `of_imaginary` numbers later.
+/// Adds multiples of some adjacent columns of complex elements to two vectors of sums. `factors` points to the
+/// factors for the real parts of the sums, as VectorLoops::AddProduct describes them; the factors for the imaginary
+/// parts follow `of_imaginary` numbers later.
 template <class Real, int columns, bool is_whole>
 inline void add_complex_rows(const Real* from, std::int64_t of_column, int present, const Real* factors,
                              std::int64_t of_imaginary, Real* sums) {
     using At = VectorAccess<Real, 2, is_whole>;
     const int low = present < lanes<Real> ? present : lanes<Real>;
     const int high = present - low;
-    const int of_high = high > 0 ? lanes<Real> : 0;  // if there are none, an address that may be read
+    const int of_high = high > 0 ? lanes<Real> : 0;  // if there are no high numbers, their address is one that may be
+                                                     // read
     ComplexParts<Real> sum = complex_parts<Real>(At::read(sums, low), At::read(sums + of_high, high));
 #pragma GCC unroll 8
     for (int j = 0; j < columns; ++j, from += of_column) {
@@ -137,8 +139,8 @@ inline void add_real_multiple(const Real* x, int present, const Real* factors, c
     At::write(to, fused(broadcast(alpha[0]), product, At::read(to, present)), present);
 }
 
-/// Adds a multiple of two vectors of complex elements to others. add_complex_sums() in tile_loops.hpp tells why
-/// `alpha_is_real` is a template parameter.
+/// Adds a multiple of two vectors of complex elements of x to the elements at `to`. add_complex_sums() in
+/// tile_loops.hpp tells why `alpha_is_real` is a template parameter.
 template <class Real, bool is_whole, bool alpha_is_real>
 inline void add_complex_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
     using At = VectorAccess<Real, 2, is_whole>;
@@ -204,8 +206,8 @@ struct StridedRows {
     const Real* operator()(int row) const { return data + row * of_row; }
 };
 
-/// Returns the address of each row, for fewer rows than a vector has numbers. The last row takes the place of those
-/// that are not there.
+/// Returns the address of each row, for fewer rows than a vector has numbers. Copies of the last row replace the
+/// missing rows.
 template <class Real>
 struct PaddedRows {
     const Real* of[lanes<Real>];
@@ -215,8 +217,8 @@ struct PaddedRows {
     const Real* operator()(int row) const { return of[row]; }
 };
 
-/// Loads numbers of as many rows as a vector has numbers, from `at` on, and transposes them: each vector in `to` has
-/// one number of each row.
+/// Loads numbers of as many rows as a vector has numbers, beginning at index `at` of each row, and transposes them,
+/// so that each vector in `to` has one number of each row.
 template <class Real, class Rows>
 [[gnu::always_inline]] inline void load_transposed(const Rows& rows, std::int64_t at, Vector<Real>* to) {
     constexpr int wide = block_lanes<Real>;
@@ -253,15 +255,15 @@ inline Vector<Real> gather_numbers(const Rows& rows, std::int64_t at) {
     return load(numbers);
 }
 
-/// The number of vectors of sums that are computed at the same time if numbers are transposed. There are several,
-/// since each addition to a sum waits for the one before. More than 16 rows would not stay in the first-level cache
-/// if their distance is a power of two.
+/// The number of vectors of sums that are computed at the same time if numbers are transposed. Several vectors are
+/// quicker than one, since each addition to a sum waits for the previous one. More than 16 rows would not stay in the
+/// first-level cache if their distance is a power of two.
 template <class Real>
 inline constexpr int vectors_at_once = lanes<Real> == 16  ? 1
                                        : lanes<Real> == 8 ? 2
                                                           : 4;
 
-/// Returns the address of each row of one of several vectors.
+/// Returns the address of each row that belongs to the vector with the index `vector`.
 template <class Real, class Rows>
 struct RowsOfVector {
     const Rows& rows;
@@ -269,8 +271,8 @@ struct RowsOfVector {
     const Real* operator()(int row) const { return rows(vector * lanes<Real> + row); }
 };
 
-/// Adds terms of as many rows as `vectors` vectors have numbers to the sums of these rows. The numbers of a row are
-/// adjacent in memory.
+/// Adds terms to the sums of as many rows as `vectors` vectors have numbers. The numbers of a row are adjacent in
+/// memory.
 template <class Real, int width, int vectors, class Rows>
 [[gnu::always_inline]] inline TileSums<Real, vectors, width> add_terms(const Rows& rows, std::int64_t first,
                                                                        std::int64_t end, std::int64_t depth,

@@ -1,5 +1,6 @@
-// Vectors of the instruction set that the including file is compiled for. Only tile_loops.hpp and the headers above
-// it include this file. It includes nothing that other files inline; see tile_loops.hpp.
+// Vectors of the instruction set that the including file is compiled for. Only tile_loops.hpp and the headers that
+// include tile_loops.hpp include this file. It includes no header whose functions other files inline (see
+// tile_loops.hpp).
 #pragma once
 
 #include <cstdint>
@@ -57,7 +58,7 @@ using Vector = typename VectorOf<Real>::type;
 
 template <class Real>
 inline constexpr int lanes = vector_bytes / static_cast<int>(sizeof(Real));
-/// The number of elements in 16 bytes. Instructions that move numbers within 16 bytes are quick.
+/// The number of elements in 16 bytes. Instructions that move numbers only within 16 bytes are quick.
 template <class Real>
 inline constexpr int block_lanes = 16 / static_cast<int>(sizeof(Real));
 
@@ -79,8 +80,8 @@ inline Vector<Real> magnitude_of(Vector<Real> x) {
 inline Vector<float> magnitude(Vector<float> x) { return magnitude_of<float>(x); }
 inline Vector<double> magnitude(Vector<double> x) { return magnitude_of<double>(x); }
 
-/// Shuffles the numbers of two vectors within blocks of 16 bytes, in the same way in each block. The pattern has,
-/// for each number of a result's block, its index in the two blocks of a and b.
+/// Shuffles the numbers of two vectors within blocks of 16 bytes, in the same way in each block. For each number of a
+/// block of the result, the pattern has an index into the corresponding blocks of a and b, taken together.
 template <int... pattern>
 struct BlockShuffle {
     static constexpr int source_index(int size, int position) {
@@ -124,7 +125,7 @@ inline void store_part(double* to, Vector<double> value, int count) {
 inline Vector<double> load_as_doubles(const float* from) {
     return _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(from));  // the mask avoids a warning of gcc (bug 105593)
 }
-/// Loads a block of 16 bytes from each address.
+/// Loads a block of 16 bytes from each address, and returns the blocks as one vector.
 template <class Real>
 inline Vector<Real> load_blocks(const Real* const (&from)[4]) {
     const auto block = [&](int i) { return _mm_loadu_ps(reinterpret_cast<const float*>(from[i])); };
@@ -228,7 +229,7 @@ inline void store_part(Real* to, Real value, int) {
 
 #if defined(__AVX512F__) || defined(__AVX2__) || defined(__aarch64__)
 
-/// Returns a vector in which one element is repeated.
+/// Returns a vector in which one element of `width` numbers is repeated.
 template <class Real, int width>
 inline Vector<Real> broadcast_element(const Real* element) {
     if constexpr (width == 1) {
@@ -246,10 +247,10 @@ inline Vector<Real> broadcast_element(const Real* element) {
 
 #endif
 
-/// Loads as many numbers as a vector of float64 has.
+/// Loads as many numbers as a vector of float64 has, and returns them as float64.
 inline Vector<double> load_as_doubles(const double* from) { return load(from); }
 
-/// Loads `count` numbers. The first one takes the place of the others.
+/// Loads `count` numbers, and fills the vector up with copies of the first number.
 template <class Real>
 inline Vector<Real> load_part(const Real* from, int count) {
     return load_part(from, count, broadcast(*from));

@@ -1,5 +1,6 @@
-// The loops of sums over vectors. Only loops_*.cpp files include this file, and they include nothing that other
-// files inline; see tile_loops.hpp. Vectors run over the parts of a sum (see summed_in_chain), never along a part.
+// The loops of sums over vectors. Only loops_*.cpp files include this file, and they include no header whose
+// functions other files inline (see tile_loops.hpp). Vectors run over the parts of a sum (see summed_in_chain), never
+// along a part.
 #pragma once
 
 #include "shim/blas/multiply/loops.hpp"
@@ -9,8 +10,8 @@
 namespace fp32shim::blas {
 namespace {
 
-// Each of these types describes the terms of a sum over vectors. `add` adds one element, which has `numbers`
-// numbers, to `sums` sums. A V is one number, or a vector with one number of each of several parts.
+// Each of the following types describes the terms of a sum over vectors. `add` adds the term of one element, which
+// has `numbers` numbers, to `sums` sums. A V is one number, or a vector with one number of each of several parts.
 
 struct RealProductTerm {
     static constexpr int numbers = 1;
@@ -32,8 +33,8 @@ struct ComplexProductTerm {
     }
 };
 
-/// Stores the sums of some parts, the last of which may be shorter. They are computed at the same time, since each
-/// addition to one sum waits for the one before.
+/// Stores the sums of up to `parts` parts, the last of which may be shorter. The sums are computed at the same time,
+/// since each addition to one sum waits for the previous one.
 template <int parts, class Terms, class Real>
 inline void sum_few_parts(const StridedVector<const Real>& a, const StridedVector<const Real>& b, std::int64_t first,
                           Real* to) {
@@ -65,12 +66,13 @@ inline void sum_few_parts(const StridedVector<const Real>& a, const StridedVecto
         for (int i = 0; i < Terms::sums; ++i) to[part * Terms::sums + i] = sums[part][i];
 }
 
-/// Stores the sums of `count` full parts of adjacent numbers, at most as many as some vectors have numbers.
+/// Stores the sums of `count` full parts of adjacent numbers. `count` is at most the number of elements in `vectors`
+/// vectors.
 template <int vectors, class Terms, class Real>
 void sum_parts(const Real* a, const Real* b, int count, Real* to) {
     constexpr int wide = block_lanes<Real>;
     Vector<Real> sum[vectors][Terms::sums] = {};
-    // The processor does not prefetch the next parts by itself, since the parts of a group are read side by side.
+    // The processor does not prefetch the next parts by itself, since the parts of a group are read in parallel.
     const auto prefetch = [&](const Real* from, std::int64_t p) {
         constexpr int group = vectors * lanes<Real>;
         constexpr int line = 64 / static_cast<int>(sizeof(Real));
@@ -105,7 +107,7 @@ void sum_parts(const Real* a, const Real* b, int count, Real* to) {
     for (int i = 0; i < count * Terms::sums; ++i) to[i] = sums[i % Terms::sums][i / Terms::sums];
 }
 
-/// Stores the sums of all parts.
+/// Stores the sums of all parts of the vectors.
 template <class Real, class Terms>
 void sum_all_parts(const StridedVector<const Real>& a, const StridedVector<const Real>& b, Real* to) {
     constexpr std::int64_t elements = summed_in_chain / Terms::numbers;
@@ -132,7 +134,7 @@ template <class Real, class Terms>
 void dot_blocks(const StridedVector<const Real>& a, const StridedVector<const Real>& b, double /*scale*/, Real* to) {
     constexpr std::int64_t numbers = Terms::numbers;
     constexpr std::int64_t parts = summed_at_once / summed_in_chain;
-    constexpr std::int64_t blocks = 2;  // as many as some vectors have parts
+    constexpr std::int64_t blocks = 2;  // two blocks have enough parts to fill `vectors_at_once` vectors
     constexpr std::int64_t elements = blocks * summed_at_once / numbers;
     for (std::int64_t first = 0; first < a.count; first += elements, to += blocks * Terms::sums) {
         const std::int64_t count = a.count - first < elements ? a.count - first : elements;
@@ -148,17 +150,17 @@ void dot_blocks(const StridedVector<const Real>& a, const StridedVector<const Re
     }
 }
 
-/// Adds a number to a sum, and the rounding error of that addition to `lost`.
+/// Adds a number to a sum, and the rounding error of the addition to `lost`.
 template <class V>
 inline void add_with_error(V number, V& sum, V& lost) {
     const V before = sum;
     sum = before + number;
     const V part = sum - before;
-    lost = lost + ((before - (sum - part)) + (number - part));  // Knuth
+    lost = lost + ((before - (sum - part)) + (number - part));  // this is the exact rounding error (Knuth)
 }
 
-// Each of these types describes the terms of a sum in double precision. The numbers are added to `sums` sums in
-// turn.
+// Each of the following types describes the terms of a sum in double precision. Successive numbers are added to
+// `sums` sums in turn.
 
 struct MagnitudeTerm {
     static constexpr int sums = 32;
@@ -213,7 +215,7 @@ void sum_interleaved(const Terms& terms, const StridedVector<const Real>& a, con
         std::int64_t at = first;
         for (; are_adjacent && at + Terms::sums <= end; at += Terms::sums) add(a.data + at, b.data + at);
         for (; at < end; at += Terms::sums) {
-            Real of_a[Terms::sums] = {};  // zeros change no sum
+            Real of_a[Terms::sums] = {};  // the numbers beyond the end are zeros, which change no sum
             Real of_b[Terms::sums] = {};
             for (std::int64_t i = 0; i < Terms::sums && at + i < end; ++i) {
                 const std::int64_t element = (at + i) / width, part = (at + i) % width;
@@ -265,8 +267,8 @@ constexpr VectorLoops<Real> loops_over_vectors{
     {sum_magnitudes<Real, 1>, sum_magnitudes<Real, 2>},
     {sum_squares<Real, 1>, sum_squares<Real, 2>}};
 
-/// All loops of an instruction set. The size of a tile is given as the number of vectors in a column, and the number
-/// of columns.
+/// All loops of an instruction set. The template parameters give the size of a tile as the number of vectors in a
+/// column, and the number of columns.
 template <int large_vectors, int large_columns, int small_vectors, int small_columns, int unpacked_columns>
 constexpr LoopsOfInstructionSet all_loops{
     {tile_loops<float, large_vectors, large_columns, unpacked_columns>,

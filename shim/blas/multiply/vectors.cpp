@@ -13,13 +13,13 @@
 namespace fp32shim::blas {
 namespace {
 
-/// The matrix op(A) of a product of a matrix and a vector.
+/// The matrix op(A) in a product of a matrix and a vector.
 template <class Real>
 struct MatrixFactor {
     enum class Shape : std::uint8_t { whole, symmetric, triangular };
 
     const Real* data = nullptr;
-    std::int64_t of_row = 0;  ///< distance of rows, in elements
+    std::int64_t of_row = 0;  ///< distance between two rows, in elements
     std::int64_t of_column = 0;
     int width = 1;
     bool conjugates = false;
@@ -33,9 +33,9 @@ struct MatrixFactor {
     }
 };
 
-/// Stores the factors by which the loops multiply elements of the matrix for one element of the vector: those for
-/// the real part of the sum, and, if the elements are complex, those for its imaginary part. Either side may be
-/// conjugated.
+/// Stores the factors by which the loops multiply elements of the matrix for one element of the vector: the factors
+/// for the real part of the sum in `of_real`, and, if the elements are complex, those for the imaginary part in
+/// `of_imaginary`. The matrix and the element may each be conjugated.
 template <class Real>
 void set_factors(const Real* element, int width, bool conjugates_left, bool conjugates_element, Real* of_real,
                  Real* of_imaginary) {
@@ -65,8 +65,8 @@ MatrixFactor<Real> matrix_factor(const Level3& product) {
     return a;
 }
 
-/// A product of a matrix and a vector. Refers only to numbers in the matrix and the vectors, and to no other memory
-/// of the call, so that threads may have copies of it.
+/// A product of a matrix and a vector. The object refers only to the numbers of the matrix and the vectors, and to no
+/// other memory of the call, so that threads may have copies of the object.
 template <class Real>
 class MatrixVectorProduct {
     using Shape = typename MatrixFactor<Real>::Shape;
@@ -88,7 +88,7 @@ class MatrixVectorProduct {
     }
 
     /// Sets the result to alpha A x + beta result, or to A x if A is triangular. Returns false, and changes nothing,
-    /// if there is no memory for a copy of that x.
+    /// if A is triangular and there is no memory for a copy of x, which the result overwrites.
     bool run(ThreadLimit threads) const {
         const bool is_scaled_only = alpha_[0] == 0 && alpha_[1] == 0;
         if (x_.count == 0 || (is_scaled_only && beta_[0] == 1 && beta_[1] == 0)) return true;
@@ -101,7 +101,7 @@ class MatrixVectorProduct {
 
   private:
     static constexpr Real one[] = {1, 0};
-    /// 1 KiB of sums: a thread may have 16 KiB of stack.
+    /// The number of sums that are computed at once. They take 2 KiB, since a thread may have only 16 KiB of stack.
     static constexpr std::int64_t numbers_of_sums = 2048 / sizeof(Real);
     static constexpr std::int64_t few_rows = 16;
     static constexpr std::int64_t small_square = 8;
@@ -111,7 +111,7 @@ class MatrixVectorProduct {
     std::int64_t columns_at_once() const { return summed_at_once / width(); }
     std::int64_t columns_of_part() const { return summed_in_chain / width(); }
     IndexRange whole() const { return {0, result_.count}; }
-    /// Returns the number of blocks of a sum.
+    /// Returns the number of blocks into which each sum is divided.
     std::int64_t blocks() const { return (x_.count + columns_at_once() - 1) / columns_at_once(); }
     std::int64_t pairs() const { return blocks() * (blocks() + 1) / 2; }
     IndexRange block(std::int64_t i) const {
@@ -122,15 +122,16 @@ class MatrixVectorProduct {
             sums, {result_.data + rows.begin * result_.increment * width(), result_.increment, rows.count()}, alpha,
             beta);
     }
-    /// Adds the sums of a block to the result, or stores them in kept_.
+    /// Adds the sums of a block to the result, or stores them in kept_ if that is not null.
     void take(IndexRange rows, const Real* sums, std::int64_t first_column) const {
         if (kept_ == nullptr) return add_to_result(rows, sums, alpha_, first_column == 0 ? beta_ : one);
         const std::int64_t row = first_column / columns_at_once() * result_.count + rows.begin;
         std::copy_n(sums, rows.count() * width(), kept_ + row * width());
     }
 
-    /// Divides the work among threads. They divide the rows; or, if the matrix is symmetric (and is read from memory
-    /// once) or has few rows, the blocks of the sums. In that case the sums are kept, and added up afterwards.
+    /// Divides the work among threads. Usually each thread has some rows. If the matrix is symmetric, so that each
+    /// part of it serves two blocks, or if it has few rows, the threads divide the blocks of the sums instead. The
+    /// sums of the blocks are then kept, and added up afterwards. Returns false if there is no memory.
     bool run_on_threads(ThreadLimit threads) const {
         const bool is_symmetric = a_.shape == Shape::symmetric;
         const bool is_triangular = a_.shape == Shape::triangular;
@@ -153,25 +154,25 @@ class MatrixVectorProduct {
             });
     }
 
-    /// Copies x, which the result overwrites.
+    /// Copies x to `copy`, since the result overwrites x.
     void take_x_to(Real* copy) {
         for (std::int64_t i = 0; i < x_.count; ++i)
             std::copy_n(x_.data + i * x_.increment * width(), width(), copy + i * width());
         x_ = {copy, 1, x_.count};
     }
 
-    /// Computes the part of one thread: a range of rows, of blocks of all rows, or of pairs of blocks.
+    /// Computes the part of one thread. `part` is a range of rows, of blocks of all rows, or of pairs of blocks.
     void run_part(IndexRange part) const {
         if (a_.shape == Shape::symmetric) return run_pairs(part);
         if (kept_ == nullptr) return run_by_rows(part, {0, x_.count});
         run_by_rows(whole(), {block(part.begin).begin, block(part.end - 1).end});
     }
 
-    /// Computes the sums of some rows over some columns.
+    /// Computes the sums of the rows in `part` over `columns`.
     [[gnu::noinline]] void run_by_rows(IndexRange part, IndexRange columns) const {
         alignas(64) Real sums[numbers_of_sums];
         alignas(64) Real of_part[numbers_of_sums];
-        // Long rows are read from their beginning to their end, a few at once.
+        // Long rows are read from beginning to end, a few rows at a time.
         const std::int64_t step = a_.of_row != 1 ? few_rows : rows_at_once();
         for (std::int64_t i = part.begin; i < part.end; i += step) {
             const IndexRange rows{i, std::min(i + step, part.end)};
@@ -184,7 +185,8 @@ class MatrixVectorProduct {
         }
     }
 
-    /// Sets `sums` to those of some rows over the columns of a block. `of_part` has room for as many numbers.
+    /// Sets `sums` to the sums of some rows over the columns of one block. `of_part` has room for as many numbers as
+    /// `sums`.
     void sum_block(IndexRange rows, IndexRange columns, Real* sums, Real* of_part) const {
         const bool is_symmetric = a_.shape == Shape::symmetric;
         const bool is_rectangle =
@@ -195,8 +197,8 @@ class MatrixVectorProduct {
         add_parts(rows, columns, sums, of_part, [&](IndexRange part, Real* to) { add(rows, part, to); });
     }
 
-    /// Sets `sums` to those of some rows over the columns of a block, part by part. `add_part(columns, to)` adds the
-    /// terms of one part.
+    /// Sets `sums` to the sums of some rows over the columns of one block, part by part. `add_part(columns, to)` adds
+    /// the terms of one part to the sums at `to`.
     template <class AddPart>
     void add_parts(IndexRange rows, IndexRange columns, Real* sums, Real* of_part, const AddPart& add_part) const {
         const std::int64_t numbers = rows.count() * width();
@@ -208,8 +210,8 @@ class MatrixVectorProduct {
         }
     }
 
-    /// Sets sums that are -0 to 0 where the triangle lacks terms, as a matrix product does. So -0 does not depend on
-    /// the zeros of a triangle.
+    /// Replaces -0 by 0 in the sums of rows for which the triangle lacks terms, as a matrix product does. So whether
+    /// a sum is -0 does not depend on the zeros of a triangle.
     void make_zeros_positive(IndexRange rows, IndexRange columns, Real* sums) const {
         for (std::int64_t n = 0; n < rows.count() * width(); ++n) {
             const std::int64_t row = rows.begin + n / width();
@@ -218,12 +220,12 @@ class MatrixVectorProduct {
         }
     }
 
-    /// Computes pairs of blocks of a symmetric or Hermitian A: the rows of one block with the columns of the other,
-    /// and the mirror image. Pairs are numbered by their first block, and then by the other one, which comes later or
-    /// is the same.
+    /// Computes pairs of blocks of a symmetric or Hermitian A: the rows of one block with the columns of the other
+    /// block, and the mirror image. Pairs are numbered by their first block, and then by their second block, which
+    /// comes later or is the same block.
     void run_pairs(IndexRange pairs) const {
         std::int64_t first = 0;
-        std::int64_t of_first = pairs.begin;  // number of the pair among those of its first block
+        std::int64_t of_first = pairs.begin;  // index of the pair among the pairs with the same first block
         for (; of_first >= blocks() - first; ++first) of_first -= blocks() - first;
         for (std::int64_t pair = pairs.begin; pair < pairs.end; ++pair, ++of_first) {
             if (of_first == blocks() - first) ++first, of_first = 0;
@@ -231,8 +233,9 @@ class MatrixVectorProduct {
         }
     }
 
-    /// Computes a pair of two different blocks. Their part of A is read from memory once: a few columns at a time, as
-    /// they are stored, which stay in a cache, serve as columns and as rows of the mirror image.
+    /// Computes a pair of two different blocks. The part of A that both need is read from memory once. A few columns
+    /// at a time, in the order in which they are stored, serve as columns and as rows of the mirror image while they
+    /// are in a cache.
     [[gnu::noinline]] void run_pair(IndexRange own, IndexRange other) const {
         alignas(64) Real long_sums[summed_at_once];
         alignas(64) Real of_long_part[summed_at_once];
@@ -252,7 +255,7 @@ class MatrixVectorProduct {
         take(rows, long_sums, columns.begin);
     }
 
-    /// Multiplies the result by beta only.
+    /// Multiplies the result by beta, and adds nothing.
     void scale() const {
         constexpr Real zeros[numbers_of_sums] = {};
         for (std::int64_t i = 0; i < result_.count; i += rows_at_once())
@@ -269,8 +272,8 @@ class MatrixVectorProduct {
                 add_rectangle(rows, columns, !is_stored, SumsBefore::are_continued, sums);
             return;
         }
-        // Both ranges are divided at one place, until they are equal or beside the diagonal. Then equal ranges are
-        // halved while they are long.
+        // Both ranges are divided at one index, until they are equal or lie beside the diagonal. Equal ranges are
+        // then halved until they are short.
         constexpr std::int64_t small = small_square;
         const bool is_square = rows.begin == columns.begin && rows.end == columns.end;
         if (is_square && rows.count() <= small) return add_small_square(rows, sums);
@@ -286,8 +289,8 @@ class MatrixVectorProduct {
         add(after(rows), after(columns), later);
     }
 
-    /// Adds the terms of some columns of A to the sums. The loops multiply them by elements of x where these are
-    /// stored, or by copies of a few elements at a time, since a thread may have little stack.
+    /// Adds the terms of some columns of A to the sums. The loops multiply the columns by the elements of x in
+    /// memory, or by copies of a few elements at a time. The copies are small, since a thread may have little stack.
     [[gnu::noinline]] void add_product(StridedMatrix<Real> part, IndexRange columns, bool conjugates,
                                        SumsBefore before, Real* sums) const {
         const auto add = [&](const StridedMatrix<Real>& of, const Real* factors, Real* to) {
@@ -321,8 +324,8 @@ class MatrixVectorProduct {
                     columns, conjugates, before, sums);
     }
 
-    /// Adds the terms of a square at the diagonal, from a copy of it. Of a triangle, only the elements that it has
-    /// are read and added.
+    /// Adds the terms of a square at the diagonal, from a copy of the square. If A is triangular, only the elements
+    /// of its triangle are read and added.
     [[gnu::noinline]] void add_small_square(IndexRange range, Real* sums) const {
         Real square[small_square * small_square * 2];
         const bool is_symmetric = a_.shape == MatrixFactor<Real>::Shape::symmetric;
@@ -363,11 +366,11 @@ class MatrixVectorProduct {
     StridedVector<Real> result_{};
     Real alpha_[2] = {1, 0};
     Real beta_[2] = {0, 0};
-    Real* kept_ = nullptr;  ///< the sums of each block, of all rows
+    Real* kept_ = nullptr;  ///< the sums of each block, for all rows; nullptr if the sums are added to the result
 };
 
-/// Calls `use(adjacent elements, index of the first, count)` with all elements of a vector. If they are not adjacent
-/// in memory, copies some at a time.
+/// Calls `use(adjacent elements, index of the first, count)` with all elements of a vector. Elements that are not
+/// adjacent in memory are copied, some at a time.
 template <class Real, class Use>
 void for_adjacent(const StridedVector<const Real>& x, int width, const Use& use) {
     Real copy[2048 / sizeof(Real)];
@@ -386,8 +389,8 @@ Element<Real> alpha_of(const Level3& product) {
     return Element<Real>::read(product.alpha, product.is_double, has_complex_scalar(product, false));
 }
 
-/// Computes C := alpha A B^T + C, or alpha A B^H + C, for some columns of C, in the part of C that the operation
-/// forms. If C is row-major, computes the transposed product.
+/// Computes C := alpha A B^T + C, or C := alpha A B^H + C, for some columns of C. Computes only the part of C that
+/// the operation writes. If C is row-major, computes the transposed product.
 template <class Real>
 void add_outer(const Level3& product, const VectorLoops<Real>& loops, StridedVector<const Real> left,
                StridedVector<const Real> right, Element<Real> alpha, IndexRange columns) {
@@ -440,7 +443,7 @@ void multiply_outer(const Level3& product, const VectorLoops<Real>& loops, Threa
         compute({0, columns});
 }
 
-/// Computes C := alpha A + C.
+/// Computes C := alpha A + C for vectors A and C.
 template <class Real>
 void add_multiple(const Level3& product, const VectorLoops<Real>& loops) {
     const auto alpha = alpha_of<Real>(product);

@@ -20,7 +20,7 @@ using policy::AuditFormat;
 constexpr std::size_t device_line = 256;  // every kernel of cuBLAS accepts this alignment
 constexpr std::size_t scalar_bytes = device_line;
 
-/// Returns the cuBLAS format for an audit's format, or nullopt if cuBLAS has none.
+/// Returns the cuBLAS format that corresponds to an audit's format, or nullopt if cuBLAS has none.
 std::optional<Format> format_of(AuditFormat format) {
     const std::optional<policy::AppliedFormat> applied = policy::applied_format_of(format);
     return applied ? cublas::format_of(*applied) : std::nullopt;
@@ -37,7 +37,8 @@ Level3 with_operands(const Level3& single, const Matrix& a, const Matrix& b, con
     return other;
 }
 
-/// Returns false for matrices that are too large for any audit. The number of their bytes might even overflow.
+/// Returns false if the matrices of a product are too large for any audit. The size of these matrices in bytes might
+/// even overflow an integer.
 bool may_fit_in_memory(const Level3& single) {
     const auto bytes = [](const Matrix& matrix) {
         return static_cast<double>(matrix.rows) * static_cast<double>(matrix.columns) * matrix.width * sizeof(float);
@@ -48,9 +49,10 @@ bool may_fit_in_memory(const Level3& single) {
 
 }  // namespace
 
-/// The memory for one product at a time. On the device it has copies of the operands, aligned and without gaps.
+/// The memory for computing one product at a time. The device memory has copies of the operands, aligned and without
+/// gaps.
 struct CallAudit::Memory {
-    char* scalars;  ///< on the device: alpha, then beta
+    char* scalars;  ///< device memory for alpha and then beta
     AlphaAndBeta* host_scalars;
     Matrix device_a, device_b, device_c;
     Matrix a, b;
@@ -58,9 +60,9 @@ struct CallAudit::Memory {
     Matrix reference;
     Matrix tested;
     Matrix bound;
-    Matrix reduced;  ///< see blas::Bound
+    Matrix reduced;  ///< see blas::ComponentwiseBound
     char* sums;
-    char* line;  ///< see blas::add_line_errors()
+    char* line;  ///< memory for blas::store_errors_and_noise()
     char* wide;
 
     static std::size_t device_bytes(const Level3& single) {
@@ -111,7 +113,7 @@ CallAudit::CallAudit(const AuditLauncher& launcher, AuditedBatch& singles, const
     is_prepared_ = prepare();
 }
 
-/// Saves all values that the product will overwrite. Returns false if the call cannot be audited now.
+/// Saves all values that the products will overwrite. Returns false if the call cannot be audited now.
 bool CallAudit::prepare() {
     if (!launcher_.is_ready || !driver_.has_audit_functions() || current_device() != launcher_.product.device)
         return false;
@@ -137,7 +139,8 @@ bool CallAudit::save_overwritten_values(const AuditStream& stream) {
     return is_kept;
 }
 
-/// Copies to the host the values that the products overwrite, `bytes` for each product.
+/// Copies the values that the products overwrite to the host. Each product takes `bytes` bytes. If `keeps_c` is true,
+/// the values are those of C, otherwise those of B.
 bool CallAudit::copy_overwritten_values(const AuditStream& stream, bool keeps_c, std::size_t bytes) {
     char* start = next_start_;
     for (std::int64_t i = 0; i < singles_.count(); ++i, start += bytes) {
@@ -157,7 +160,8 @@ record::Audit CallAudit::compare_results(policy::AppliedFormat ran) {
     return audit_;
 }
 
-/// Returns true if this GPU and function have all formats that the audit compares.
+/// Returns true if this GPU and this function have all formats that the audit compares. `ran` is the format in which
+/// the program's product ran.
 bool CallAudit::has_compared_formats(AuditFormat ran) const {
     if (audit::exceeds_product_type(audit_.reference, singles_.is_float64())) return !launcher_.adds_epilogue;
     if (audit_.tested == ran) return true;
@@ -185,7 +189,8 @@ bool CallAudit::compare_all_products(AuditFormat ran) {
     return true;
 }
 
-/// Compares one product. Returns false if that was impossible. Sets a flag if the operands are not finite.
+/// Compares the results of one product. Returns false if that was impossible. Returns true, and sets a flag of the
+/// audit, if an operand has NaN or infinity.
 bool CallAudit::compare_one_product(const AuditStream& stream, const Level3& single, const Memory& memory,
                                     AuditFormat ran) {
     Matrix start{};
@@ -224,14 +229,14 @@ bool CallAudit::compare_one_product(const AuditStream& stream, const Level3& sin
         }
         next_start_ = next_start;
         if (!copy_product_to_host(stream, single, memory, start))
-            return false;  // compute_bounds() has overwritten the operands
+            return false;  // the operands are copied again, since compute_bounds() has overwritten them
         store_errors_and_noise(sums, on_host, start, {*tested, *reference, singles_.written_region()}, memory.line,
                                audit_);
     }
     return true;
 }
 
-/// Copies a product's operands and result to the host. `start` gets the previous values of C if the product uses
+/// Copies a product's operands and result to the host. `start` becomes the previous values of C if the product uses
 /// them.
 bool CallAudit::copy_product_to_host(const AuditStream& stream, const Level3& single, const Memory& memory,
                                      Matrix& start) {
@@ -247,8 +252,8 @@ bool CallAudit::copy_product_to_host(const AuditStream& stream, const Level3& si
     return stream.wait_for_audit();
 }
 
-/// Copies the operands from the host to the device, multiplies them there in a format, and copies the result to `to`
-/// on the host. `single` is the product on the device.
+/// Copies the operands from the host to the device, multiplies them there in `format`, and copies the result to `to`
+/// on the host. `single` is the product with its operands on the device.
 bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, bool is_bound, const Level3& single,
                                    const Memory& memory, const Matrix& start, const Matrix& to) {
     if (!stream.write_matrix(memory.a, memory.device_a) ||
@@ -268,8 +273,8 @@ bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, boo
            stream.read_matrix(memory.device_c, to) && stream.wait_for_audit();
 }
 
-/// Computes the bound of each element, and of float32 products the reduced bound if FP32 overflows. Overwrites the
-/// operands on the host.
+/// Computes the bound of each element, and also the reduced bound if the bound of a float32 product overflows.
+/// Overwrites the operands on the host.
 bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, const Memory& memory,
                                const Matrix& start, blas::ComponentwiseBound& bound) {
     const auto round_operands = [&](blas::RoundingKernel kernel) {
@@ -294,7 +299,7 @@ bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, 
     bound.sizes = memory.bound;
     record::ExponentRange ignored;
     if (single.is_double || widen_exponents(bound.sizes, singles_.written_region().part, ignored)) return true;
-    // A unit diagonal cannot be reduced: the routine does not read it.
+    // The routine takes a unit diagonal as 1 without reading it, so the diagonal cannot be reduced.
     if (single.operation == blas::Operation::trmm && has_unit_diagonal(single)) return true;
     bound = {memory.bound, memory.reduced, scalars.alpha[0], scalars.beta[0], start};
     round_operands(blas::reduced_absolute_kernel(single.is_complex));

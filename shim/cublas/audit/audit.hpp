@@ -14,27 +14,29 @@
 
 namespace fp32shim::cublas {
 
-/// The largest memory, in bytes, for one audit, on the device and on the host.
+/// The largest sizes, in bytes, of the memory of one audit on the device and on the host.
 inline constexpr std::size_t device_memory_limit = std::size_t{1} << 30;
 inline constexpr std::size_t host_memory_limit = std::size_t{2} << 30;
 
-/// Returns true if the policy has float64 products compared with a product of twice the digits.
+/// Returns true if the policy wants float64 products compared with a product that has twice the digits.
 inline bool audits_against_double_double(const policy::Policy& policy) {
     return policy.audit_float64 == policy::AuditFormat::double_double;
 }
 
-/// One audit. The constructor runs before the product, finish() after it. Both wait for the program's stream. An
-/// audit adds copies and products to that stream and handle, in memory of its own. It leaves the handle's modes and
-/// the program's memory unchanged. Precondition: the handle's lock is held all the time.
+/// One audit of a call. The constructor runs before the product, and compare_results() after it. Both wait for the
+/// program's stream. An audit adds copies and products to the program's stream and handle, in memory of its own. It
+/// leaves the handle's modes and the program's memory unchanged. Precondition: the handle's lock is held as long as
+/// the object exists.
 class CallAudit {
   public:
-    /// `singles` are the call's products, already described. `tested` is the format to test against FP32; if it is
-    /// absent, the policy decides. Of float64 products, what ran is tested, against FP64 or
-    /// audits_against_double_double().
+    /// `singles` are the call's products; their arguments have been read. `tested` is the format to test against
+    /// FP32; if it is absent, the policy chooses the format. For float64 products, the format that ran is tested
+    /// instead, against FP64, or against twice the digits if audits_against_double_double() is true.
     CallAudit(const AuditLauncher& launcher, AuditedBatch& singles, const policy::Policy& policy,
               std::optional<policy::AuditFormat> tested);
 
-    /// Returns the audit of the product, which was launched successfully since the construction. `ran` is its format.
+    /// Returns the result of the audit. Precondition: the product was launched successfully since the object was
+    /// constructed. `ran` is the format in which it ran.
     record::Audit compare_results(policy::AppliedFormat ran);
 
   private:
@@ -61,7 +63,7 @@ class CallAudit {
     bool is_prepared_ = false;
     record::Audit audit_;
     std::optional<MappedMemory>
-        starts_;  ///< values that the products overwrite: C if beta is not 0, B of an in-place trmm
+        starts_;  ///< the values that the products overwrite: C if beta is not 0, or B of an in-place trmm
     char* next_start_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Asks cuBLAS how many bits it kept in one product of float64 that it may emulate.
+// Asks cuBLAS how many bits it kept in one float64 product that it may emulate.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,28 @@
 
 namespace fp32shim::cublas {
 
-/// The number of bits that one product kept, which cuBLAS writes to memory on the device in the order of the stream.
+/// Finds the number of bits that one product kept. cuBLAS writes this number to memory on the device, in the order of
+/// the stream.
 ///
-/// The program may have an address of its own for it. That memory cannot be read instead: an H200 left it as it was
-/// for products that it did not emulate, so it may hold the number of an earlier product, and the shim may store no
-/// mark there. So the product writes to memory of the shim, from where its number is copied to the program's address,
-/// in the order of the stream too. Precondition of all functions: the handle's lock is held.
+/// The program may have set an address for the number itself. The shim cannot read the number there: an H200 did not
+/// write to that memory for products that it did not emulate, so the memory may hold the number of an earlier
+/// product, and the shim must not change the program's memory beforehand. So the product writes to memory of the
+/// shim. From there the number is copied to the program's address, also in the order of the stream. Precondition of
+/// all functions: the handle's lock is held.
 class KeptBitsQuery {
   public:
-    /// Gives the product an address of the shim's, unless the stream is captured or driver or library cannot do it.
+    /// Makes the product write to memory of the shim, unless the stream is being captured, or the driver or the
+    /// library lacks a function for this.
     explicit KeptBitsQuery(const AuditLauncher& launcher);
-    /// Gives the program its address back. Until then, other products may run on the handle, too.
+    /// Restores the program's address. Until then, other products on the handle write to the shim's memory, too.
     ~KeptBitsQuery();
     KeptBitsQuery(const KeptBitsQuery&) = delete;
     KeptBitsQuery& operator=(const KeptBitsQuery&) = delete;
 
-    /// Returns the address, which the descriptor of a product of cublasLt has to have; nullptr: there is none.
+    /// Returns the address, which a product of cublasLt needs in its descriptor. Returns nullptr if the product does
+    /// not write to memory of the shim.
     std::int32_t* address() const { return reinterpret_cast<std::int32_t*>(address_); }
-    /// Waits for the answer, and stores it in `done` if the product has run.
+    /// Waits for the number, and stores it in `done` if the product has run.
     void store_answer(bool has_run, ExecutionOutcome& done) const;
 
   private:
@@ -36,7 +40,7 @@ class KeptBitsQuery {
 
     const AuditLauncher& launcher_;
     const CudaDriver driver_;
-    std::int32_t* own_ = nullptr;  ///< the program's address
+    std::int32_t* own_ = nullptr;  ///< the address that the program has set
     std::uint64_t address_ = 0;
 };
 

@@ -23,7 +23,7 @@ std::int32_t data_type(bool is_complex, bool is_double) {
     return is_complex ? (is_double ? type_c_64f : type_c_32f) : is_double ? type_r_64f : type_r_32f;
 }
 
-/// Returns the arguments of a product for a function with these positions.
+/// Returns the arguments of the product `single` for a function whose arguments have these positions.
 ArgumentFrame arguments_of(const ArgumentPositions& positions, const HandleRecord& handle, const Level3& single,
                            Format format) {
     ArgumentFrame frame;
@@ -44,7 +44,7 @@ ArgumentFrame arguments_of(const ArgumentPositions& positions, const HandleRecor
     return frame;
 }
 
-/// A cublasLtMatrixLayout_t for a matrix without gaps.
+/// A cublasLtMatrixLayout_t that describes a matrix without gaps.
 class PackedLayout {
   public:
     PackedLayout(const Library& library, const Matrix& matrix)
@@ -59,7 +59,7 @@ class PackedLayout {
     bool is_made_;
 };
 
-/// Calls `launch()` as a part of the program's call.
+/// Calls `launch()` as a part of the program's call, so that the shim leaves calls inside it alone.
 template <class Launch>
 std::int32_t run_as_part_of_call(const AuditLauncher& launcher, const Launch& launch) {
     const RunningProduct outer = running;
@@ -78,8 +78,10 @@ bool can_multiply_in(Format format, const Site& site, const Product& product) {
         return false;
     if (format == Format::bf16 && site.function->product().control == FormatControl::math_mode) return false;
     if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
-    if (product.asked.ignores_tf32_mode) return false;  // the result would be compared with itself
-    // The variable that turns TF32 off may turn BF16 off too.
+    if (product.asked.ignores_tf32_mode)
+        return false;  // in TF32 mode, the function would still run in FP32, and the
+                       // result would be compared with itself
+    // The environment variable that turns TF32 off may turn BF16 off, too.
     return !environment_in_force().tf32_is_off;
 }
 
@@ -99,7 +101,7 @@ void set_up_lt_launcher(AuditLauncher& launcher) {
     std::int32_t pointer_mode = pointers_to_host;
     std::uint32_t epilogue = epilogue_none;
     constexpr std::uint32_t known_epilogues = epilogue_none | epilogue_relu | epilogue_bias | epilogue_gelu;
-    // All other pointer modes are for vectors of alpha.
+    // The pointer modes other than host and device are for vectors of alpha.
     launcher.is_ready = read(library.desc_get, launcher.parts.desc, desc_pointer_mode, pointer_mode) &&
                         read(library.desc_get, launcher.parts.desc, desc_epilogue, epilogue) &&
                         (pointer_mode == pointers_to_host || pointer_mode == pointers_to_device) &&
@@ -121,7 +123,7 @@ std::int32_t launch_by_cublas(const AuditLauncher& launcher, const Level3& singl
     };
     return run_as_part_of_call(launcher, [&] {
         if (by_type) return multiply();
-        // A logging callback of the program may have set another mode in the meantime.
+        // A logging callback of the program may have set another math mode in the meantime.
         const std::int32_t mode = program_math_mode(*launcher.product.handle, library);
         return call_under_math_mode(*launcher.product.handle, library, mode, math_mode_for(format, true), multiply,
                                     kept_math_mode_bits(format));
@@ -154,7 +156,7 @@ std::int32_t launch_by_lt(const AuditLauncher& launcher, const Level3& single, F
     frame.set(argument_d, static_cast<const void*>(single.c));
     frame.set(argument_d_layout, c.address());
     frame.set(argument_stream,
-              static_cast<const void*>(launcher.stream));  // the library chooses the algorithm
+              static_cast<const void*>(launcher.stream));  // a null algorithm makes the library choose one
     return run_as_part_of_call(launcher, [&] {
         return static_cast<std::int32_t>(launcher.site.cublas.route->as_called(launcher.site.real, frame.frame()));
     });

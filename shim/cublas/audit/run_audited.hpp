@@ -22,7 +22,7 @@ struct AuditedRun {
 };
 
 /// Returns the decision that audits judge. If a rule with a tolerance asks for a format that the function does not
-/// have, the decision is for the next higher format that it has.
+/// have, the decision is for the next higher format that the function has.
 inline policy::Decision decide_for_audits(Site& site, const Product& product, const Settings& in_force,
                                           policy::MatmulCall& call) {
     policy::Decision decision = decide_call(site, in_force, call);
@@ -40,9 +40,10 @@ inline policy::Decision decide_for_audits(Site& site, const Product& product, co
     return decision;
 }
 
-/// Plans a call, runs it by `run(plan, done)`, which returns the library's status, and audits it if an audit is due.
-/// `singles` are the call's products, already described; if nullptr, they are never compared. cuBLAS is asked
-/// how many bits it kept of a product of float64 that it may emulate. `is_nothing`: the call multiplies nothing.
+/// Plans a call, runs it by `run(plan, done)`, which returns the library's status, and audits the call if an audit is
+/// due. `singles` are the call's products, whose arguments have been read; if `singles` is nullptr, the products are
+/// never compared. If cuBLAS may emulate a float64 product, it is also asked how many bits it kept. `is_nothing` is
+/// true if the call multiplies nothing.
 template <class Run>
 AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* singles, bool is_nothing,
                        policy::MatmulCall& call, const Settings& in_force, const Run& run) {
@@ -56,7 +57,7 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
     if (is_nothing) plan = plan_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};
-    // A solve consists of several products, and cuBLAS would tell the number of bits of one of them.
+    // A solve consists of several products, and cuBLAS would tell the number of bits of only one of them.
     const bool is_emulated = plan.applied == policy::AppliedFormat::fp64_emulated &&
                              launcher.product.handle != nullptr &&
                              site.function->product().operation != blas::Operation::trsm;
@@ -81,7 +82,7 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
     const bool has_run = result.status == status_success;
     const int errno_after = errno;
     if (kept) kept->store_answer(has_run, result.done);
-    // A product of float64 that cuBLAS did not emulate after all ran as FP64, and is not compared with itself.
+    // A float64 product that cuBLAS did not emulate after all ran in FP64, so there is nothing to compare it with.
     const policy::AppliedFormat ran =
         is_double ? result.done.actual.value_or(result.done.applied) : result.done.applied;
     if (ran == policy::AppliedFormat::fp64 && !audits_against_double_double(in_force.policy)) call_audit.reset();

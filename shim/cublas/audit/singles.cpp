@@ -19,7 +19,7 @@ bool is_rank_kx(const Function& function) { return function.name.find("rkx") != 
 
 char fill_letter(std::int32_t value) { return value == fill_upper ? 'U' : value == fill_lower ? 'L' : '?'; }
 
-/// Sets the options of a product. An unknown value of cuBLAS becomes '?'.
+/// Sets the options of a product. An option whose value cuBLAS does not define becomes '?'.
 void set_options(const ArgumentReader& arguments, Level3& single) {
     if (arguments.has(Role::side)) {
         const std::int32_t side = arguments.enumerator(Role::side);
@@ -41,7 +41,7 @@ void set_sizes_and_operands(const ArgumentReader& arguments, Level3& single) {
     single.c = const_cast<void*>(pointer(Role::c));
 }
 
-/// Turns a rank-k update of two matrices into the equivalent gemmt.
+/// Turns a rank-k update with two different matrices (syrkx, herkx) into the equivalent gemmt.
 void make_gemmt(Level3& single) {
     const char turned = single.operation == blas::Operation::her2k ? 'C' : 'T';
     single.operation = blas::Operation::gemmt;
@@ -67,12 +67,12 @@ void set_type(policy::Dtype dtype, Level3& single) {
     single.is_double = policy::is_double(dtype);
 }
 
-/// Returns the size of alpha or beta in bytes. `is_pair`: it is complex.
+/// Returns the size of alpha or beta in bytes. `is_pair` is true if the scalar is complex.
 std::size_t bytes_of_scalar(const Level3& single, bool is_pair) {
     return (single.is_double ? sizeof(double) : sizeof(float)) * (is_pair ? 2 : 1);
 }
 
-/// A matrix as described by a layout of cublasLt.
+/// A matrix that a cublasLt layout describes.
 struct LtMatrix {
     std::int32_t type = -1;
     std::int64_t rows = 0;
@@ -81,7 +81,8 @@ struct LtMatrix {
     std::int32_t batch_count = 1;
     std::int64_t stride = 0;
 
-    /// Reads a layout. Returns false if it is not column-major, has planar numbers, or describes a batch by pointers.
+    /// Reads a layout. Returns false if the layout cannot be read, is not column-major, separates real and imaginary
+    /// parts, or describes a batch by pointers.
     bool read(const Library& library, const void* layout) {
         std::int32_t order = -1;
         std::int64_t plane_offset = 0;
@@ -113,7 +114,7 @@ bool AuditedBatch::read_arguments(const Site& site, const Frame& frame, const Pr
     set_type(product.dtype, first_);
     set_options(arguments, first_);
     set_sizes_and_operands(arguments, first_);
-    // The manual demands that the operands of syrkx and herkx give a symmetric result.
+    // cuBLAS's manual demands that the operands of syrkx and herkx give a symmetric result.
     written_ = blas::written_region(first_);
     alpha_bytes_ = bytes_of_scalar(first_, has_complex_scalar(first_, false));
     beta_bytes_ = first_.beta == nullptr ? 0 : bytes_of_scalar(first_, has_complex_scalar(first_, true));
@@ -122,13 +123,13 @@ bool AuditedBatch::read_arguments(const Site& site, const Frame& frame, const Pr
     in_arrays_ = family.batching == Batching::pointers;
     if (family.batching != Batching::single && !choose_products(arguments.integer(Role::batch_count, 0)))
         return false;
-    if (family.batching == Batching::strided)  // strides have 64 bits in every name form
+    if (family.batching == Batching::strided)  // strides have 64 bits in functions of every name form
         for (std::int64_t* stride = strides_; const Role role : {Role::stride_a, Role::stride_b, Role::stride_c})
             *stride++ = reinterpret_cast<std::int64_t>(arguments.array(role));
     return has_valid_arguments();
 }
 
-/// Chooses the products of a batch that are computed again. Returns false if the batch is empty.
+/// Chooses which products of a batch are computed again. Returns false if the batch is empty.
 bool AuditedBatch::choose_products(std::int64_t batch_count) {
     if (batch_count < 1) return false;
     step_ = (batch_count + max_of_a_batch - 1) / max_of_a_batch;
@@ -185,7 +186,7 @@ bool AuditedBatch::read_lt_arguments(const Library& library, const Frame& frame,
 
 bool AuditedBatch::has_valid_arguments() const {
     const Matrix b = blas::operand_b(first_);
-    // Only gemm can conjugate without transposing.
+    // Among these operations, only gemm can conjugate without transposing.
     if (first_.operation != blas::Operation::gemm && first_.trans_a == 'R') return false;
     for (const char option : {first_.side, first_.uplo, first_.trans_a, first_.trans_b, first_.diag})
         if (option == '?') return false;
@@ -242,7 +243,8 @@ blas::Level3 AuditedBatch::product_at(std::int64_t index) const {
     return single;
 }
 
-/// Returns the address of A, B or C (operand 0, 1 or 2) of a product. `first`: that of the first product.
+/// Returns the address of A, B or C (operand 0, 1 or 2) of the product `index`. `first` is the address of this
+/// operand of the first product.
 const void* AuditedBatch::operand_at(std::int64_t index, int operand, const void* first) const {
     return in_arrays_ ? from_device_.pointers[operand][static_cast<std::size_t>(index)]
                       : address_of_element(first, index * step_ * strides_[operand], first_.width());

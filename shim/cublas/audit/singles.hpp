@@ -1,4 +1,4 @@
-// The products of one cuBLAS call that an audit computes again. Each has its own operands in device memory.
+// The products of one cuBLAS call that an audit computes again. Each product has its own operands in device memory.
 #pragma once
 
 #include <array>
@@ -11,18 +11,18 @@
 
 namespace fp32shim::cublas {
 
-/// The largest number of products of one batch that an audit computes again. In larger batches, they are spread
-/// evenly.
+/// The largest number of products of one batch that an audit computes again. In larger batches, these products are
+/// spread evenly over the batch.
 inline constexpr std::int64_t max_of_a_batch = 64;
 
-/// Alpha and beta on the host, in the product's type. A scalar that the product does not have is 0, and a real one is
-/// followed by 0.
+/// Alpha and beta on the host, in the product's type. A scalar that the product does not have is 0, and a real scalar
+/// is followed by 0.
 struct AlphaAndBeta {
     alignas(double) float alpha[4] = {};
     alignas(double) float beta[4] = {};
 };
 
-/// Members of a product by their role among a function's arguments; C, which is written, is none of them.
+/// A member of a product, and the role of the argument that it holds. C is not listed below, since it is not const.
 template <class Value>
 struct ProductMember {
     Role role;
@@ -36,15 +36,15 @@ inline constexpr ProductMember<const void*> addresses_of_products[] = {{Role::al
                                                                        {Role::b, &blas::Level3::b},
                                                                        {Role::beta, &blas::Level3::beta}};
 
-/// The products of one call. Not to be copied: the products point to the scalars.
+/// The products of one call. The object must not be copied, since the products point to its scalars.
 class AuditedBatch {
   public:
-    /// Reads the arguments that lie on the host. Returns false for calls that are never audited: operands that are
-    /// narrower than float32, solves, batches in groups, invalid arguments.
+    /// Reads the arguments that lie on the host. Returns false for calls that are never audited: calls with operands
+    /// narrower than float32, solves, batches in groups, and calls with invalid arguments.
     bool read_arguments(const Site& site, const Frame& frame, const Product& product);
 
-    /// Reads the arguments of cublasLtMatmul, whose handle is known. Returns false unless the call is a product of
-    /// column-major matrices with no epilogue other than bias, ReLU and GELU.
+    /// Reads the arguments of cublasLtMatmul. Precondition: the handle is known. Returns false unless the call is a
+    /// product of column-major matrices with no epilogue other than bias, ReLU and GELU.
     bool read_lt_arguments(const Library& library, const Frame& frame, const MatmulDescription& parts,
                            const Product& product);
 
@@ -53,11 +53,11 @@ class AuditedBatch {
 
     std::int64_t count() const { return count_; }
     bool is_float64() const { return first_.is_double; }
-    /// Returns a product. Its operands lie on the device, alpha and beta on the host. Precondition:
-    /// read_device_arguments() has succeeded.
+    /// Returns one of the products that are computed again. Its operands lie on the device, and alpha and beta on the
+    /// host. Precondition: read_device_arguments() has succeeded.
     blas::Level3 product_at(std::int64_t index) const;
 
-    /// Returns the C that the product reads. Except in cublasLt, that is also the memory of the result.
+    /// Returns the C that a product reads. Except in cublasLt, C is also the memory of the result.
     blas::Matrix old_result_at(std::int64_t index) const;
 
     blas::WrittenRegion written_region() const { return written_; }
@@ -67,10 +67,10 @@ class AuditedBatch {
   private:
     using Pointers = std::array<const void*, max_of_a_batch>;
 
-    /// The arguments that may lie on the device, filled in by read().
+    /// The arguments that may lie on the device. read_device_arguments() fills them in.
     struct DeviceArguments {
         AlphaAndBeta scalars;
-        Pointers pointers[3]{};  ///< to each A, B and C
+        Pointers pointers[3]{};  ///< the addresses of each A, B and C of a batch by pointers
     };
 
     bool has_valid_arguments() const;
@@ -79,14 +79,15 @@ class AuditedBatch {
     bool read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const;
     const void* operand_at(std::int64_t index, int operand, const void* first) const;
 
-    blas::Level3 first_;  ///< for a batch by pointers, the operands are the arrays
+    blas::Level3 first_;  ///< the first product; for a batch by pointers, its operands are the arrays of pointers
     blas::WrittenRegion written_;
     bool overwrites_b_ = false;
     bool in_arrays_ = false;
     std::int64_t count_ = 1;
-    std::int64_t step_ = 1;         ///< one in this many products of the batch is audited
-    std::int64_t strides_[3] = {};  ///< of A, B and C
-    blas::Matrix lt_c_{};           ///< cublasLt: C of the first product
+    std::int64_t step_ = 1;         ///< one product in this many of the batch is audited
+    std::int64_t strides_[3] = {};  ///< the strides of A, B and C, in elements
+    blas::Matrix lt_c_{};           ///< C of the first product of a cublasLt call, in which C and the result may be
+                                    ///< different matrices
     std::int64_t lt_stride_c_ = 0;
     std::size_t alpha_bytes_ = 0;
     std::size_t beta_bytes_ = 0;

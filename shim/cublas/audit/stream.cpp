@@ -40,8 +40,8 @@ std::size_t row_bytes(const blas::Matrix& matrix, std::int64_t elements) {
     return static_cast<std::size_t>(elements) * static_cast<std::size_t>(matrix.width) * sizeof(float);
 }
 
-/// Returns the distance in bytes between two columns. For a single column, returns its length, since its leading
-/// dimension may be anything.
+/// Returns the distance between two columns in bytes. For a single column, returns the column's length, since its
+/// leading dimension may be any number.
 std::size_t pitch_of(const blas::Matrix& matrix) {
     return row_bytes(matrix, matrix.outer() > 1 ? matrix.ld : matrix.inner());
 }
@@ -61,7 +61,8 @@ bool AuditStream::is_not_capturing() const {
 }
 
 bool AuditStream::wait_until_idle() const {
-    // Copies that have begun may finish, even if another thread has given up in the meantime.
+    // If copies of this audit have begun, this function waits for them, even if another thread has given up in the
+    // meantime.
     if (has_given_up_ || (!has_copies_ && gave_up.load(std::memory_order_relaxed))) return false;
     const std::int64_t begin = system::raw::clock_ns(CLOCK_MONOTONIC);
     std::int64_t length = shortest_sleep_ns;
@@ -109,7 +110,7 @@ bool AuditStream::read_matrix(const blas::Matrix& device, const blas::Matrix& ho
 }
 
 bool AuditStream::write_matrix(const blas::Matrix& host, const blas::Matrix& device) const {
-    // Both matrices have no gaps, so each counts as one row.
+    // Neither matrix has gaps, so each counts as one row.
     return write_bytes(host.data, const_cast<float*>(device.data),
                        row_bytes(host, host.inner()) * static_cast<std::size_t>(host.outer()));
 }

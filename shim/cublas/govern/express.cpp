@@ -1,6 +1,6 @@
-// The express lane of cuBLAS, for calls for which the site keeps a plan that changes at most the compute type. Such a
-// call is only run, and counted if calls are recorded. If the library refuses it, nothing was launched, and govern()
-// plans it again.
+// The express lane of cuBLAS. It is for calls whose call site keeps a plan that changes at most the compute type. A
+// call on the lane is only run, and counted if calls are recorded. If the library refuses the call, nothing was
+// launched, and fp32shim_govern() plans the call again.
 #include "record/write/count_call.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/entry/gate.hpp"
@@ -11,9 +11,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the key of the row that counts successful calls of this site with these arguments, by the same plan, on
-/// this device and inside a scope with the key `scope`. `kept` is the word of the site's kept plan
-/// (CublasSite::plan).
+/// Returns the key of the recording's row that counts successful calls from this call site with these arguments, by
+/// the same plan, on this device and inside a scope with the key `scope`. `kept` is the value of CublasSite::plan.
 std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                           std::uint64_t scope) {
     constexpr std::uint64_t random[] = {0x2127599bf4325c37, 0x880355f21e6d1965};
@@ -25,16 +24,17 @@ std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t ke
 
 const Plan& plan_of(std::uint64_t kept) { return plan_by_number(kept >> number_shift & number_mask); }
 
-/// Runs and records a call by its site's kept plan, `kept`. Stores the library's answer in `status`. Returns false if
-/// the call must be planned and run again: settings changed, the recording lacks a row, or the library refused.
+/// Runs and records a call by the plan that its call site keeps. `kept` is the value of CublasSite::plan. Stores the
+/// library's status in `status`. Returns false if the call must be planned and run again, because the settings have
+/// changed, the recording lacks a row for the call, or the library refused the call.
 bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                   const CallChange& change, std::int32_t& status) {
     ThreadContext* const context = existing_thread_context();
     if (context == nullptr || context->writer_change_count != settings_change_count() ||
         context->recording->has_command())
         return false;
-    // The plan refers to its rule by an index into these settings, which may have been replaced when the call
-    // returns.
+    // The plan refers to its rule by an index into these settings. Other settings may have replaced them when the
+    // call returns.
     const Settings& in_force = settings();
     if ((kept & generation_mask) != settings_key(0, in_force.generation)) return false;
     record::Recording& recording = *context->recording;
@@ -43,7 +43,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (in_force.distinguishes_call_paths()) key = where::combined_row_key(key, where::location_key(in_force));
     const record::Recording::CallsOfKey counted = recording.calls_of_key(writer, key);
     if (!counted.is_known) return false;
-    // A call that is measured on its GPU takes the slow way of a new call, on which the handle tells its stream.
+    // A call that is to be timed on its GPU leaves the express lane, since the timer needs the handle's stream.
     if (in_force.gpu_times != 0 && context->measures_next_call(counted.calls)) return false;
     const bool is_timed = counted.times_next;
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
@@ -53,7 +53,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
         note_permitted_format(frame, done_as_planned(site, plan_of(kept)).applied);
     }
     status = is_forwarded ? call_as_called(site, frame) : call_with_compute_type(site, frame, change);
-    if (in_force.asks_kernels) running = {};  // no product was running before
+    if (in_force.asks_kernels) running = {};  // no product was running before this call
     if (is_refusal(status) && !is_forwarded) return false;
     if (!is_timed && status == status_success && recording.count_untimed(writer, key, context->writes_every_call))
         return true;
@@ -68,7 +68,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
         describe_sizes(site, frame, describe_product(site, frame), call);
         event = decision_event(site, in_force, call, plan.decision, done, location);
     };
-    // Failed calls are counted in a row for each status.
+    // Failed calls are counted in one row of the recording for each status.
     const std::uint64_t row_key = status == status_success ? key : system::Hash().add(key).add(status).value();
     recording.count(writer, row_key, begin, end, context->writes_every_call, describe_call);
     return true;

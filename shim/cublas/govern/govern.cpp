@@ -14,8 +14,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Finds the library's equivalent function that takes a compute type, with integers of equal width; nullptr if there
-/// is none.
+/// Returns the library's equivalent function that takes a compute type and has the same width of integers, or nullptr
+/// if there is none.
 void* find_with_compute_type(const Site& site) {
     const Function& function = *site.function;
     const ProductFamily* typed = function.multiplies() ? function.product().with_compute_type : nullptr;
@@ -23,7 +23,7 @@ void* find_with_compute_type(const Site& site) {
                             : find_symbol_in(*site.provider, functions[find_function(*typed, function.form)].name);
 }
 
-/// Returns true if settings may change a call, so that each call has to be planned even if none is recorded.
+/// Returns true if the settings may change a call, so that each call has to be planned even if no call is recorded.
 bool may_change_calls(const Settings& in_force) {
     const policy::Policy& policy = in_force.policy;
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
@@ -31,8 +31,8 @@ bool may_change_calls(const Settings& in_force) {
            process_precision() || process_floor() != policy::Floor::none || scopes_set_precisions();
 }
 
-/// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the
-/// program sees only math modes that it has set, and loses none of them.
+/// Runs a function that reports or changes the state of a handle, under the handle's lock but otherwise unchanged. So
+/// the program sees only math modes that it has set, and no mode that it sets is lost.
 CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const StateEffect effect = site.function->state().effect;
     if (effect == StateEffect::algorithms_found)
@@ -58,13 +58,13 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
         return {set_program_math_mode(*record, *site.cublas.library, static_cast<std::int32_t>(frame.word(1))),
                 nullptr};
     const std::int32_t status = call_as_called(site, frame);
-    // The program asks in a logging callback while the shim runs a product in another mode.
+    // A logging callback of the program may ask for the math mode while the shim runs a product in another mode.
     if (effect == StateEffect::math_mode_read && status == status_success && record->runs_under_other_mode)
         *reinterpret_cast<std::int32_t*>(frame.word(1)) = record->program_mode;
     return {status, nullptr};
 }
 
-/// Begins to measure a call on the GPU if it is due. Precondition: the handle's lock is held.
+/// Begins to time a call on the GPU if a measurement is due. Precondition: the handle's lock is held.
 [[gnu::noinline]] void measure(const Site& site, const Product& product, const Settings& in_force,
                                const policy::MatmulCall& call, GpuTimedCall& time) {
     const Library& library = *site.cublas.library;
@@ -78,8 +78,8 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     return product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64);
 }
 
-/// Governs a call while audits are on. This is a separate function, because an audited call needs more stack than
-/// other calls.
+/// Runs a call while audits are on. This is a separate function, because an audited call needs more stack than other
+/// calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Product& product,
                                                  const Settings& in_force, HandleLockGuard& guard) {
     policy::MatmulCall call;
@@ -102,7 +102,8 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     return {done.status, nullptr};
 }
 
-/// Warns, once per process, that the search for NaN and infinity does not examine this site's products.
+/// Warns, once per process, that the search for NaN and infinity does not examine products of this call site's
+/// function.
 void warn_not_searched(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.is_first_call()) return;
@@ -128,7 +129,8 @@ void bind_site(Site& site) {
     site.cublas.library = library_of(*site.provider);
     site.cublas.route = route_of(*site.function->family);
     site.cublas.with_compute_type = find_with_compute_type(site);
-    // libcublas calls cublasLt, even from threads of its own. Such calls never count as the program's.
+    // libcublas calls cublasLt, even from threads of its own. Calls between these libraries never count as the
+    // program's.
     if (is_cublas_library(site.caller)) site.is_blas = false;
 }
 
@@ -154,7 +156,8 @@ CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force
     Product product = describe_product(site, frame);
     if (product.counted == OperandTreatment::not_at_all) return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
-    if (site.cublas.route == nullptr) {  // before version 2: the arguments can only be passed on by a jump
+    if (site.cublas.route == nullptr) {  // this is a function before version 2, whose arguments can only be passed on
+                                         // by a jump
         const Plan plan = plan_call(site, product, in_force, in_words);
         if (!logs) return untouched;
         policy::MatmulCall call;
@@ -162,11 +165,12 @@ CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force
         record_call(site, in_force, call, plan.decision, done_as_planned(site, plan), nullptr);
         return untouched;
     }
-    HandleLockGuard guard(product.handle);  // nobody changes the handle's math mode before the call ends
+    HandleLockGuard guard(product.handle);  // no other thread changes the handle's math mode before the call ends
     describe_requested_precision(site, frame, settings_key(change_count, in_force.generation), product);
     if (may_be_guarded(site) && is_inside_torch_guard()) {
         product.is_guarded = true;
-        product.key = key_unknown;  // no plan is kept: the next call from this site may come from outside the guard
+        product.key = key_unknown;  // no plan is kept, since the next call from this call site may come from outside
+                                    // the guard
     }
     const Plan* const kept = kept_plan(site, product);
     if (kept == nullptr && in_force.audits) return govern_with_audits(site, frame, product, in_force, guard);

@@ -19,34 +19,35 @@ struct EventPair {
     enum class State : std::uint8_t { unused, open, waiting };
 
     std::atomic<State> state;
-    bool is_first;          ///< the measured call was its row's first on this slot
-    std::uint32_t row;      ///< number of its row in the recording
-    std::uint64_t context;  ///< id of the context that the events belong to
-    Event begin;            ///< nullptr: the events have not been made
+    bool is_first;          ///< true if the measured call was the first call that this thread's part of the recording
+                            ///< counted in its row
+    std::uint32_t row;      ///< number of the recording's row that counts the measured call
+    std::uint64_t context;  ///< id of the CUDA context to which the events belong
+    Event begin;            ///< nullptr if the events have not been made
     Event end;
 };
 
 namespace {
 
 constexpr std::size_t pair_count = 32;
-/// Largest number of pairs that one slot makes for all contexts, since pairs of a context that is not current cannot
-/// be destroyed.
+/// The largest number of pairs that one EventPairPool makes for all contexts. The number is limited because pairs of
+/// a context that is not current cannot be destroyed.
 constexpr std::uint32_t most_made = 256;
-/// After so many errors of the driver, the slot's calls are no longer measured.
+/// After this many errors of the driver, calls are no longer measured with the same pool.
 constexpr std::uint32_t most_errors = 8;
-/// An event that is not done suggests that those after it are not done either.
+/// After this many events that are not done, the search ends, since later events are probably not done either.
 constexpr int most_not_ready = 2;
 
 }  // namespace
 
-/// The pairs of one slot of a recording, in zeroed pages that a forked child does not have.
+/// The pairs of events of one ThreadWriter, in zeroed pages that a forked child does not have.
 struct EventPairPool : FirstCallCounter {
-    std::atomic<std::uint32_t> in_use;  ///< 1: some thread, or the call that a signal handler interrupted, uses the
-                                        ///< pairs and the slot's times in the recording
-    bool is_off;                        ///< nothing is measured for this slot
+    std::atomic<std::uint32_t> in_use;  ///< 1 while a thread, or the call that a signal handler interrupted, uses the
+                                        ///< pairs and the writer's times in the recording
+    bool is_off;                        ///< true if nothing is measured with this pool
     std::uint32_t made;
     std::uint32_t errors;
-    std::uint64_t turns;  ///< number of calls that were due
+    std::uint64_t turns;  ///< number of calls whose measurement was due
     record::Recording* recording;
     record::ThreadWriter* writer;
     EventPairPool* next;
@@ -58,11 +59,13 @@ namespace {
 
 using State = EventPair::State;
 
-/// Number of the process that made the first pairs; 0: none. Its forked children cannot use CUDA.
+/// The number of the process that made the first pairs of events; 0 if there are no pairs. Forked children of this
+/// process cannot use CUDA.
 constinit std::atomic<std::uint32_t> owner{0};
 constinit std::atomic<EventPairPool*> all_pairs{nullptr};
 
-/// Reads the pairs whose calls are done. Precondition: the pairs are in use by this thread, and `context` is current.
+/// Reads the times of pairs whose calls are done. Precondition: this thread has set `in_use`, and `context` is the
+/// current context.
 void collect(EventPairPool& pairs, std::uint64_t context) {
     int not_ready = 0;
     for (EventPair& pair : pairs.pairs) {
@@ -87,8 +90,8 @@ void collect(EventPairPool& pairs, std::uint64_t context) {
     }
 }
 
-/// Reads the pairs that are done when the program calls `exit`. Runs before CUDA's own handlers, which were
-/// registered earlier.
+/// Reads the times of pairs that are done when the program calls `exit`. The function runs before CUDA's own exit
+/// handlers, which were registered earlier.
 void collect_at_exit() {
     if (owner.load(std::memory_order_relaxed) != system::fork_generation()) return;
     for (EventPairPool* pairs = all_pairs.load(std::memory_order_acquire); pairs != nullptr; pairs = pairs->next) {
@@ -100,7 +103,7 @@ void collect_at_exit() {
     }
 }
 
-/// Returns the pairs of this writer, made at the first call; nullptr: there are none.
+/// Returns the pairs of this writer, which are made at the first call. Returns nullptr if there are none.
 EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writer) {
     if (writer.attached_memory() != nullptr)
         return static_cast<EventPairPool*>(static_cast<FirstCallCounter*>(writer.attached_memory()));
@@ -111,7 +114,7 @@ EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writ
     if (is_first) std::atexit(collect_at_exit);
     void* const pages = record::map_private_pages(sizeof(EventPairPool), record::PagesInChild::none);
     if (pages == nullptr) return nullptr;
-    auto* const pairs = new (pages) EventPairPool;  // the pages are zero, and all members but the driver stay so
+    auto* const pairs = new (pages) EventPairPool;  // all pages are zero, and so are all members except the driver
     pairs->recording = &recording;
     pairs->writer = &writer;
     pairs->driver = find_cuda_driver();
@@ -125,14 +128,15 @@ EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writ
     return pairs;
 }
 
-/// Returns a pair with events of this context; nullptr: all are in use, or the driver makes no more. Precondition: as
-/// for collect().
+/// Returns a pair with events of this context. Returns nullptr if all pairs are in use, or the driver makes no more
+/// events. The precondition is the same as for collect().
 EventPair* unused_pair(EventPairPool& pairs, std::uint64_t context) {
     EventPair* other = nullptr;
     for (EventPair& pair : pairs.pairs) {
         const State state = pair.state.load(std::memory_order_relaxed);
         if (state == State::unused && pair.begin != nullptr && pair.context == context) return &pair;
-        // Events of another context are given up, unused pairs first.
+        // If no unused pair has events of this context, another pair gives up its events. Pairs without events are
+        // taken first, then unused pairs.
         const bool is_better =
             other == nullptr || (other->begin != nullptr && pair.begin == nullptr) ||
             (other->state.load(std::memory_order_relaxed) == State::waiting && state == State::unused);
@@ -183,8 +187,8 @@ bool GpuTimedCall::is_due(const Site& site, const Settings& in_force, const poli
         --calls_left;
         return false;
     }
-    // The distance between measured calls varies around the mean that the settings say. With a fixed distance, always
-    // the same call of a loop might be measured.
+    // The distance between measured calls varies around the mean that the settings demand. With a fixed distance,
+    // always the same call of a loop might be measured.
     const std::uint64_t random = system::splitmix64(++pairs_->turns * system::golden_ratio);
     calls_left = static_cast<std::uint32_t>(random % (2 * std::uint64_t{in_force.gpu_times} - 1));
     return true;
@@ -203,7 +207,7 @@ void GpuTimedCall::begin_timing(Stream stream) {
             if (on_stream.is_not_capturing())
                 pair_ = unused_pair(*pairs_, context);
             else
-                existing_thread_context()->gpu_calls_left = 0;  // the next call is due instead
+                existing_thread_context()->gpu_calls_left = 0;  // the next call is measured instead
         }
         if (pair_ != nullptr && driver.record_event.call_keeping_errno(pair_->begin, stream_) != driver_success) {
             ++pairs_->errors;

@@ -1,5 +1,6 @@
-// Measures how long some products take on their GPU: by two events of the CUDA driver on the product's stream, which
-// are read without waiting at a later call, or when the program ends. docs/worth.md says what such a time contains.
+// Measures how long some products take on their GPU. Two events of the CUDA driver on the product's stream mark the
+// beginning and the end of the product. The events are read without waiting, at a later call or when the program
+// ends. docs/worth.md says what the measured time contains.
 #pragma once
 
 #include <array>
@@ -18,16 +19,17 @@ namespace fp32shim::cublas {
 struct EventPair;
 struct EventPairPool;
 
-/// Counts the first calls of each kind in a slot of the recording. An entry has bits of the kind's hash, and the
-/// number of its calls up to first_gpu_times. No entry is ever replaced, so in a program with very many kinds of
-/// calls, some kinds have no first calls.
+/// Counts the first calls of each kind that one ThreadWriter records. An entry has bits of the kind's hash, and the
+/// number of the kind's calls up to first_gpu_times. No entry is ever replaced. So in a program with very many kinds
+/// of calls, some kinds have no first calls.
 class FirstCallCounter {
   public:
-    /// Returns true if the first calls of a kind are known to be over. Looks at one entry only.
+    /// Returns true if the first calls of a kind are known to be over. Looks at only one entry.
     bool has_had_first_calls(std::uint64_t kind) const {
         return kinds_[index_of(kind)] == (tag_of(kind) | first_gpu_times);
     }
-    /// Returns true for the first calls of a kind, and counts them. Calls of a kind mostly have one row.
+    /// Returns true for the first calls of a kind, and counts them. Most kinds correspond to one row of the
+    /// recording.
     bool count_if_first(std::uint64_t kind);
 
   private:
@@ -39,25 +41,25 @@ class FirstCallCounter {
     std::array<std::uint32_t, std::size_t{1} << index_bits> kinds_;
 };
 
-/// The times of one call, on the host and on the GPU. If anything fails, the call is not measured on the GPU, without
-/// a message.
+/// The times of one call, on the host and on the GPU. If anything fails, the call is not measured on the GPU, and no
+/// message is written.
 class GpuTimedCall : public CallTime {
   public:
     GpuTimedCall() = default;
-    /// Lets a later call read the events, if the call was measured and counted.
+    /// If the call was measured and counted, keeps the events so that a later call can read them.
     ~GpuTimedCall() {
         if (pair_ != nullptr) keep_events();
     }
     GpuTimedCall(const GpuTimedCall&) = delete;
     GpuTimedCall& operator=(const GpuTimedCall&) = delete;
 
-    /// Returns true if this call is not to be measured. It returns false for some of these calls too; is_due() then
-    /// decides. Takes a few instructions. Called once for each recorded call that multiplies something.
+    /// Returns true if this call is not to be measured. If it returns false, is_due() decides, and may return false
+    /// as well. Takes only a few instructions. Must be called once for each recorded call that multiplies something.
     [[gnu::always_inline]] static bool is_passed_over(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call) {
         if (in_force.gpu_times == 0) return true;
         ThreadContext* const context = existing_thread_context();
-        // While calls are left, there is a writer. Calls under other settings have other kinds.
+        // If calls are left, the thread has a writer. Calls under other settings are of other kinds.
         if (context == nullptr || context->gpu_calls_left == 0 || context->writer->attached_memory() == nullptr ||
             !static_cast<const FirstCallCounter*>(context->writer->attached_memory())
                  ->has_had_first_calls(kind_of(site, in_force, call, *context)))
@@ -65,19 +67,20 @@ class GpuTimedCall : public CallTime {
         --context->gpu_calls_left;
         return true;
     }
-    /// Returns true if this call is to be measured: it is one of the first calls of its kind on this thread, or one
-    /// in Settings::gpu_times. Precondition: !is_passed_over().
+    /// Returns true if this call is to be measured: the first calls of each kind on this thread are, and later one
+    /// call in Settings::gpu_times. Precondition: is_passed_over() has returned false.
     bool is_due(const Site& site, const Settings& in_force, const policy::MatmulCall& call);
-    /// Records the first event of the call, which is about to run on this stream. Precondition: is_due().
+    /// Records the first event of the call, which is about to run on `stream`. Precondition: is_due() has returned
+    /// true.
     void begin_timing(Stream stream);
     void end_timing(bool has_succeeded) {
         if (pair_ != nullptr) record_end_event(has_succeeded);
     }
 
   private:
-    /// Returns a hash of facts that distinguish most rows and are known before the call. The line of Python is not
-    /// one of them, since reading the stack takes longer than all of this. One wide product mixes all bits, since
-    /// numbers of sites look random.
+    /// Returns a hash of facts that distinguish most rows of the recording and are known before the call. The line of
+    /// Python is not among these facts, since reading the stack takes longer than the whole measurement. One
+    /// multiplication to 128 bits mixes all bits, since the numbers of call sites look random.
     static std::uint64_t kind_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                  const ThreadContext& context) {
         __extension__ using Wide = unsigned __int128;
@@ -93,9 +96,9 @@ class GpuTimedCall : public CallTime {
     void record_end_event(bool has_succeeded);
     void keep_events();
 
-    EventPair* pair_ = nullptr;  ///< nullptr: the call is not measured
-    EventPairPool* pairs_;       ///< has a value if is_due() has returned true
-    Stream stream_;              ///< has a value if `pair_` is not nullptr
+    EventPair* pair_ = nullptr;  ///< nullptr if the call is not measured
+    EventPairPool* pairs_;       ///< valid if is_due() has returned true
+    Stream stream_;              ///< valid if `pair_` is not nullptr
 };
 
 }  // namespace fp32shim::cublas

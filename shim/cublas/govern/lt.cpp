@@ -27,9 +27,10 @@ using policy::AlgorithmLimits;
 using policy::AppliedFormat;
 using policy::Reason;
 
-constexpr int check_algorithm = 6;  // index, from 0, of the argument of cublasLtMatmulAlgoCheck after the layouts
+constexpr int check_algorithm = 6;  // index, from 0, of the argument `algo` of cublasLtMatmulAlgoCheck, which follows
+                                    // the layouts
 
-// ---- describe ----------------------------------------------------------------------------------------------------
+// ---- Functions that describe a product ---------------------------------------------------------------------------
 
 struct LtProduct {
     Product product;
@@ -43,16 +44,16 @@ bool has_everything_needed(const Library& library) {
 
 constinit std::atomic<bool> searches_were_changed{false};
 
-/// Returns true if a search that the shim had changed is known to have found the algorithm for another compute type
-/// than the product's, `compute_type`.
+/// Returns true if the algorithm is known to come from a search whose compute type the shim had changed, so that the
+/// algorithm belongs to another compute type than `compute_type`, the product's own.
 bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) {
     SearchConditions found;
     return algorithm != nullptr && has_changed_searches() &&
            recall_search_conditions(algorithm_at(algorithm), found) && found.compute_type != compute_type;
 }
 
-/// Stores operand type, compute type and the format of `algorithm` in `product`. Returns false if they cannot be
-/// read.
+/// Stores the operands' type, the compute type and the format of `algorithm` in `product`. Returns false if they
+/// cannot be read.
 bool describe_requested_precision(const Library& library, const MatmulDescription& parts, const void* algorithm,
                                   Product& product) {
     std::int32_t type = -1;
@@ -66,7 +67,7 @@ bool describe_requested_precision(const Library& library, const MatmulDescriptio
     asked.compute_capability = product.device.compute_capability;
     if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
     if (asked.compute_type == 0) asked.compute_type = -1;
-    // An algorithm from a changed search is not the program's choice, and will be replaced.
+    // An algorithm from a search that the shim changed is not the program's choice, and will be replaced.
     if (!is_of_other_compute_type(algorithm, asked.compute_type))
         asked.of_algorithm = format_of_algorithm(library, algorithm, asked.compute_type).value_or(Format::fp32);
     std::uint32_t batch_mode = batch_strided;
@@ -75,14 +76,14 @@ bool describe_requested_precision(const Library& library, const MatmulDescriptio
     return true;
 }
 
-/// Returns true if an algorithm adds partial sums in no narrower type than its compute type. Returns false if
+/// Returns true if an algorithm never adds partial sums in a type narrower than its compute type. Returns false if
 /// `algorithm` is nullptr, because the library then chooses the algorithm itself.
 bool has_full_reduction(const Library& library, const void* algorithm) {
     return algorithm != nullptr &&
            is_within_limits({.reduces_in_compute_type = true}, library, algorithm_at(algorithm));
 }
 
-/// Fills in product.asked.half. `frame` has the arguments of the product; nullptr: it is a search, which has no
+/// Fills in product.asked.half. `frame` has the arguments of the product. It is nullptr for a search, which has no
 /// scalars.
 void describe_half(const Library& library, const MatmulDescription& parts, const void* algorithm, const Frame* frame,
                    Product& product) {
@@ -94,7 +95,7 @@ void describe_half(const Library& library, const MatmulDescription& parts, const
     half.is_result_float = result == type_r_32f || result == type_c_32f;
     if (accumulator_of(product.asked) != policy::Accumulator::fp16) return;
     std::int32_t pointer_mode = pointers_to_device;
-    std::int64_t strides[] = {0, 0};  // newer libraries only
+    std::int64_t strides[] = {0, 0};  // only newer libraries have these strides
     read(library.desc_get, parts.desc, desc_alpha_batch_stride, strides[0]);
     read(library.desc_get, parts.desc, desc_beta_batch_stride, strides[1]);
     if (!read(library.desc_get, parts.desc, desc_pointer_mode, pointer_mode) || pointer_mode != pointers_to_host)
@@ -104,8 +105,8 @@ void describe_half(const Library& library, const MatmulDescription& parts, const
         half.scalars = ScalarPlace::unreadable;
 }
 
-/// Returns the key of the product's plan, or key_unknown if the plan also depends on facts that are not in keys, such
-/// as an algorithm that rounds below FP32.
+/// Returns the key of the product's plan. Returns key_unknown if the plan also depends on facts that are not part of
+/// keys, such as an algorithm that rounds below FP32.
 std::uint64_t key_of(const Product& product, std::uint64_t settings) {
     const bool is_counted =
         product.counted == OperandTreatment::governed || product.counted == OperandTreatment::as_called;
@@ -128,7 +129,7 @@ void describe_sizes(const Library& library, const MatmulDescription& parts, poli
     call.batch = batch_count;
     std::uint32_t batch_mode = batch_strided;
     read(library.layout_get, parts.d_layout, layout_batch_mode, batch_mode);
-    if (batch_mode == batch_grouped) return;  // the sizes are on the device, and the layouts say 0
+    if (batch_mode == batch_grouped) return;  // the sizes are on the device, and the layouts have 0 instead
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;
@@ -142,15 +143,15 @@ void describe_sizes(const Library& library, const MatmulDescription& parts, poli
 }
 
 /// Reads a product's arguments, apart from its sizes. Returns false if they cannot be read; the library will then
-/// report the error. With an invalid handle the library reads nothing else, so this function does not either.
-/// `settings` is a part of the plan's key.
+/// report the error. If the handle is invalid, the library reads no other argument, so this function does not read
+/// any either. `settings` is a part of the plan's key.
 bool describe(const Site& site, const MatmulDescription& parts, const void* algorithm, std::uint64_t settings,
               LtProduct& result) {
     const Library& library = *site.cublas.library;
     Product& product = result.product;
     policy::MatmulCall& call = result.call;
     call.function = functions[row_cublasLtMatmul]
-                        .name;  // the same name for the search, so that rules decide it as they decide the product
+                        .name;  // a search has the same name, so that rules decide it as they decide the product
     call.caller = site.caller_name();
     call.device = policy::Device::cuda;
     product.asked.control = FormatControl::lt_matmul;
@@ -170,9 +171,9 @@ bool describe(const Site& site, const MatmulDescription& parts, const void* algo
     return true;
 }
 
-// ---- run ---------------------------------------------------------------------------------------------------------
+// ---- Functions that run a product --------------------------------------------------------------------------------
 
-/// Stores facts about the algorithm that ran in the record of a successful call.
+/// Stores facts about the algorithm that ran in the outcome of a successful call.
 struct AlgorithmReporter {
     const Library& library;
     bool tells_format = false;
@@ -187,18 +188,18 @@ struct AlgorithmReporter {
     }
 };
 
-/// The settings with which the shim runs the product.
+/// The settings with which the shim runs a product.
 struct LtRunSettings {
     std::int32_t compute_type;
-    Format format;  ///< the lowest to which the algorithm may round
+    Format format;  ///< the lowest format to which the algorithm may round
     AlgorithmLimits limits{};
     EmulationRequest emulation{};
 };
 
 /// Runs the product with the compute type of `form` in a copied descriptor. Replaces the program's algorithm if it
-/// does not allow this compute type, rounds to a lower format, or is beyond the limits. With limits, chooses one if
-/// the program did not. Returns the library's status. Returns nullopt, with the reason in `obstacle`, if there is no
-/// algorithm or the library refuses.
+/// does not allow this compute type, rounds to a lower format, or is beyond the limits of `form`. If there are limits
+/// and the program did not choose an algorithm, chooses one. Returns the library's status. Returns nullopt, with the
+/// reason in `obstacle`, if there is no algorithm or the library refuses.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const MatmulDescription& parts,
                                         const LtProduct& lt, const LtRunSettings& form, const AlgorithmReporter& tell,
                                         ExecutionOutcome& done, Reason& obstacle) {
@@ -241,7 +242,8 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
 }
 
 /// Runs the product with the change of its plan, by run_as(). If no algorithm is within the limits, tries again with
-/// only those limits that the plan needs. Returns nullopt, with the reason in `obstacle`, if that is impossible too.
+/// only those limits that the plan needs. Returns nullopt, with the reason in `obstacle`, if the second attempt fails
+/// as well.
 template <class RunAs>
 std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, std::int32_t own_compute_type,
                                         const AlgorithmLimits& limits, std::int32_t* kept_bits,
@@ -253,13 +255,15 @@ std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, s
     auto status = run_as(form, obstacle);
     if (status || std::exchange(form.limits, needed) == needed) return status;
     status = run_as(form, obstacle);
-    if (status) done.reason = Reason::no_algorithm;  // the precision matters more than the algorithm
+    if (status)
+        done.reason = Reason::no_algorithm;  // the decided precision matters more than the limits on the
+                                             // algorithm
     return status;
 }
 
 /// Runs a call as planned. If the planned change is impossible, runs the call as the program made it, and corrects
-/// `done`. Returns the library's status. `logs`: the call is logged, so `done` gets the algorithm and its format.
-/// `kept_bits`: see EmulationRequest.
+/// `done`. Returns the library's status. If `logs` is true, the call is logged, so `done` also gets the algorithm and
+/// its format. `kept_bits` becomes EmulationRequest::kept_bits.
 std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const MatmulDescription& parts,
                                const LtProduct& lt, bool logs, const Plan& plan, ExecutionOutcome& done,
                                std::int32_t* kept_bits = nullptr) {
@@ -274,7 +278,8 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
                                  logs};
     const AlgorithmLimits limits =
         is_governed && multiplies(lt.call) ? effective_limits(library, plan.decision.algorithms) : AlgorithmLimits{};
-    // Only products of float32 and float64 have these formats. For other types, any algorithm is precise enough.
+    // Only products of float32 and float64 have formats as in `plan.asked`. For products of other types, any
+    // algorithm is precise enough.
     const Format own_format = lt.product.counted == OperandTreatment::observed ? Format::fp16 : plan.asked;
     Reason obstacle = Reason::as_requested;
     const auto run_as = [&](LtRunSettings form, Reason& reason) {
@@ -313,7 +318,7 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
         if (status == status_success) tell(algorithm, own_compute_type, done);
         return status;
     }
-    // The algorithm may come from a search that the shim had changed and has forgotten.
+    // The algorithm may come from a search that the shim had changed but no longer remembers.
     if (is_governed && algorithm != nullptr && has_changed_searches()) {
         if (const auto other = run_own()) return *other;
     }
@@ -321,14 +326,14 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
     return status;
 }
 
-/// Begins to measure a product on the GPU if it is due.
+/// Begins to time a product on the GPU if a measurement is due.
 [[gnu::noinline]] void measure(const Site& site, const Frame& frame, const LtProduct& lt, const Settings& in_force,
                                GpuTimedCall& time) {
     if (lt.product.handle != nullptr && time.is_due(site, in_force, lt.call))
         time.begin_timing(reinterpret_cast<Stream>(frame.word(argument_stream)));
 }
 
-/// Governs a product while audits are on. This is a separate function, because an audited call needs more stack than
+/// Runs a product while audits are on. This is a separate function, because an audited call needs more stack than
 /// other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const MatmulDescription& parts,
                                                  LtProduct& lt, const Settings& in_force) {
@@ -428,7 +433,8 @@ CallOutcome govern_lt_algorithm_search(Site& site, const Frame& frame, const Set
         plan.changes_call() && desc.copy_from(*site.cublas.library, parts.desc, compute_type) &&
         (!request.asks_anything() || emulation.emplace().attach_to(*site.cublas.library, request, desc));
     const AlgorithmSearch::TypedDescriptor own{parts.desc, own_compute_type};
-    // If no algorithm is within the limits, the compute type is changed nevertheless.
+    // The search for `wanted` comes first. If it finds no algorithm within the limits, the search for `needed` still
+    // changes the compute type.
     const AlgorithmLimits needed{.reduces_in_compute_type = plan.change.needs_full_reduction};
     AlgorithmLimits wanted = needed;
     wanted |= effective_limits(*site.cublas.library, plan.decision.algorithms);
@@ -443,7 +449,7 @@ CallOutcome govern_lt_algorithm_search(Site& site, const Frame& frame, const Set
         if (is_changed && !searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};
     }
-    // Nothing was changed or found, so the program gets the answer to its own search.
+    // Nothing was changed or found, so the program gets the results of its own search.
     return {search.search_as_called(parts.desc, own_compute_type), nullptr};
 }
 

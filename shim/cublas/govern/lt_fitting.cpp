@@ -10,7 +10,7 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the largest power of two that divides all addresses, at most 256.
+/// Returns the largest power of two that divides all addresses, but at most 256.
 std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
     std::uint64_t bits = 256;
     for (std::int64_t address : addresses) bits |= static_cast<std::uint64_t>(address);
@@ -20,18 +20,19 @@ std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
 std::uint64_t implementations_below(Format format) {
     constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
                             below_fp32 = below_tf32 | impl_input_tf32;
-    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 consists of BF16 products
+    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 consists of BF16
+                                                                                   // products, so its entry is 0
     return is_of_float64(format) ? 0 : below[static_cast<std::size_t>(format)];
 }
 
 struct SearchResult {
     ReplacementAlgorithm replacement;
-    bool is_final = false;  ///< the library would answer the same if asked again
+    bool is_final = false;  ///< true if the library would give the same answer again
 };
 
-/// Searches for an algorithm for a product whose descriptor was changed. The algorithm must need no more
-/// than this workspace size, round to no lower format than the wanted one, be within its limits, and keep the limits
-/// of the program's own search (`original`).
+/// Searches for an algorithm for a product whose descriptor was changed. The algorithm must need at most
+/// `workspace_size` bytes of workspace, round to no lower format than `wanted.format`, be within `wanted.limits`, and
+/// keep the limits of the program's own search (`original`).
 SearchResult search(const FittingRequest& wanted, const SearchConditions& original,
                     const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
     const Library& library = wanted.library;
@@ -53,7 +54,7 @@ SearchResult search(const FittingRequest& wanted, const SearchConditions& origin
         !set(preference_impl_mask, original.implementation_mask & ~implementations_below(wanted.format)) ||
         !set(preference_max_waves_count, original.max_waves_count))
         return answer;
-    // No preference leaves out an algorithm by its id, so several are asked for.
+    // No preference can exclude an algorithm by its id, so the library is asked for several algorithms.
     HeuristicResult results[8]{};
     std::int32_t found = 0;
     const std::int32_t status =
@@ -82,7 +83,7 @@ bool add_shape(const Library& library, const void* layout, system::Hash& key) {
     if (!add({layout_type, layout_order, layout_batch_count}, std::int32_t{}) ||
         !add({layout_rows, layout_cols, layout_ld, layout_batch_stride, layout_plane_offset}, std::int64_t{}))
         return false;
-    std::uint32_t batch_mode = batch_strided;  // older libraries have no other batch mode
+    std::uint32_t batch_mode = batch_strided;  // older libraries have only this batch mode
     read(library.layout_get, layout, layout_batch_mode, batch_mode);
     key.add(batch_mode);
     return batch_mode != batch_grouped ||
@@ -90,8 +91,9 @@ bool add_shape(const Library& library, const void* layout, system::Hash& key) {
             add({layout_rows_cols_width, layout_ld_width}, std::int32_t{}));
 }
 
-/// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
-/// and if the algorithm needs no more workspace (in bytes) and no larger alignment than the program gives.
+/// Returns true if the library accepts `algorithm`, the program's own, for the product `parts`, whose descriptor was
+/// changed. The algorithm must also need no more than `workspace_size` bytes of workspace, and no larger alignment
+/// than `alignment`.
 bool algorithm_fits(const Library& library, const MatmulDescription& parts, const Algorithm64& algorithm,
                     std::uint64_t alignment, std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
@@ -132,7 +134,7 @@ bool find_fitting_algorithm(const FittingRequest& wanted, const void* own, Algor
     const std::array matrices{frame.word(argument_a), frame.word(argument_b), frame.word(argument_c),
                               frame.word(argument_d)};
     const std::uint64_t alignment = alignment_of(matrices);
-    // A product for which the program chose no algorithm may come without the workspace.
+    // If the program chose no algorithm for a product, its workspace may be null even if the size is not 0.
     const bool has_workspace = own != nullptr || frame.word(argument_workspace) != 0;
     const auto workspace_size = has_workspace ? static_cast<std::uint64_t>(frame.word(argument_workspace_size)) : 0;
     const Format of_algorithm = format_of_algorithm(library, own, wanted.compute_type).value_or(wanted.format);
@@ -148,7 +150,8 @@ bool find_fitting_algorithm(const FittingRequest& wanted, const void* own, Algor
     system::Hash key;
     key.add_all(algorithm);
     key.add_all(wanted.desc.words());
-    bool is_whole = true;  // false: nothing is remembered for the product's shape
+    bool is_whole = true;  // false if a layout cannot be read, so that no algorithm is remembered for the product's
+                           // shape
     for (const void* layout :
          {wanted.parts.a_layout, wanted.parts.b_layout, wanted.parts.c_layout, wanted.parts.d_layout})
         is_whole = add_shape(library, layout, key) && is_whole;

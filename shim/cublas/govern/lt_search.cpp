@@ -82,7 +82,7 @@ bool AlgorithmSearch::search_changed(const TypedDescriptor& own, const TypedDesc
     };
     LimitedPreference limited;
     if (limits.any() && !limited.copy_from(library, preference(), limits.allowed_reduction_schemes())) return false;
-    std::int32_t count = 1;  // a program that asks for one result gets one
+    std::int32_t count = 1;  // a program that asks for one result gets one result
     if (max_results() != 1) {
         if (run_search(own.desc, preference(), max_results(), results(), &count) != status_success || count <= 0)
             return false;

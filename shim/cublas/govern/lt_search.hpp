@@ -1,8 +1,9 @@
-// The search of cublasLtMatmulAlgoGetHeuristic and …ForStream for algorithms from which a program can choose.
+// The search for algorithms by cublasLtMatmulAlgoGetHeuristic and cublasLtMatmulAlgoGetHeuristicForStream, whose
+// results a program can choose from.
 //
 // Some programs store an algorithm's index in the list of results instead of the algorithm. XLA does so in compiled
 // programs that JAX stores on disk: later it searches again and reads the list at that index, without checking how
-// long the list is this time. So a changed search returns as many algorithms as the program's own search would.
+// long the new list is. So a changed search returns as many algorithms as the program's own search would.
 #pragma once
 
 #include "shim/cublas/library.hpp"
@@ -28,14 +29,14 @@ class AlgorithmSearch {
     AlgorithmSearch(const Site& site, const Frame& frame) : site_(site), frame_(frame) {}
 
     /// Returns true if the search begins from an algorithm in the array of results
-    /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and similar modes), false if it finds the best one.
+    /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and similar modes), and false if it looks for the best algorithm.
     bool begins_from_an_algorithm() const;
 
-    /// Runs a search that begins from the algorithm in the array of results. Uses the compute type of the search that
-    /// found that algorithm: the program's own type, or the shim's replacement. Returns the library's status.
+    /// Runs a search that begins from the algorithm in the array of results. Uses the compute type for which that
+    /// algorithm was found, which is the program's own type or the shim's replacement. Returns the library's status.
     std::int32_t search_from_algorithm(const void* desc, std::int32_t own_compute_type) const;
 
-    /// Searches as the program asked. Remembers that the results were found for this compute type.
+    /// Searches as the program asked. Remembers that the results were found for `compute_type`.
     std::int32_t search_as_called(const void* desc, std::int32_t compute_type) const;
 
     /// A descriptor, and the compute type in it.
@@ -43,10 +44,10 @@ class AlgorithmSearch {
         const void* desc;
         std::int32_t compute_type;
     };
-    /// Fills the array with as many results as the program's own search (`own`) would give. Results for the changed
-    /// descriptor, or for the program's own, within the limits come first; if they are too few, results of the
-    /// program's own search follow. Returns false if there are none of the former, or if the library refuses. The
-    /// caller then has to call search_as_called().
+    /// Fills the array with as many results as the program's own search (`own`) would give. First come results for
+    /// the descriptor `changed` that are within the limits. If they are too few, results of the program's own search
+    /// follow. Returns false if no result is within the limits, or if the library refuses. The caller then has to
+    /// call search_as_called().
     bool search_changed(const TypedDescriptor& own, const TypedDescriptor& changed,
                         const policy::AlgorithmLimits& limits) const;
 

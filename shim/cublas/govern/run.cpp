@@ -8,7 +8,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Makes the call with a compute type of float32, which takes alpha and beta as float32, not float16.
+/// Makes the call with a compute type of float32. With this compute type, alpha and beta are float32 instead of
+/// float16.
 std::int32_t call_with_float_scalars(const Site& site, const Frame& frame, const CallChange& change) {
     const ArgumentPositions& positions = site.function->positions();
     ArgumentFrame arguments(*site.function, frame);
@@ -49,8 +50,8 @@ std::int32_t run_as_planned(const Site& site, const Frame& frame, const Product&
         status = run_change(site, frame, product.handle, program_mode, other, done);
         return !is_refusal(status);
     };
-    // If the library refuses a higher compute type, the math mode is tried. This applies only to functions that have
-    // no compute type themselves.
+    // If the library refuses a higher compute type, the math mode is tried. This applies only to functions that do
+    // not have a compute type themselves.
     if (change.how == record::How::compute_type && change.format > plan.asked && product.asked.compute_type == 0 &&
         product.handle != nullptr && try_mode(as_math_mode_change(change))) {
         done.how = record::How::math_mode;

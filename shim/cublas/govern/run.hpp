@@ -1,4 +1,4 @@
-// The fourth step of a cuBLAS call: runs it, changed or as the program made it.
+// The fourth step of a cuBLAS call: runs the call, changed or as the program made it.
 #pragma once
 
 #include <string_view>
@@ -10,15 +10,15 @@
 
 namespace fp32shim::cublas {
 
-/// Returns true if cuBLAS returned this status before it launched anything, so that the call can be repeated as the
-/// program made it. "Resource allocation failed" is such a status: it concerns the workspace of a kernel, and fast
-/// formats need more of it.
+/// Returns true if cuBLAS returns this status only before it launches anything, so that the call can be repeated as
+/// the program made it. status_alloc_failed is among these statuses: it concerns the workspace of a kernel, and fast
+/// formats need more workspace.
 inline bool is_refusal(std::int32_t status) {
     return status == status_alloc_failed || status == status_invalid_value || status == status_arch_mismatch ||
            status == status_not_supported;
 }
 
-/// The detail that is recorded of a call that lacked memory both in the decided format and as the program made it.
+/// The detail that is recorded for a call that lacked memory both in the decided format and as the program made it.
 inline constexpr std::string_view no_memory_as_called =
     "nor was there memory for the call as made; a stream that was being captured can no longer be captured";
 
@@ -36,12 +36,12 @@ inline std::int32_t call_with_compute_type(const Site& site, const Frame& frame,
 std::int32_t run_as_planned(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
                             ExecutionOutcome& done);
 
-/// Runs a product of cublasLt as the program made it. Its descriptor is `own_desc`, with this compute type.
-/// `kept_bits`: see EmulationRequest.
+/// Runs a cublasLt product as the program made it. `own_desc` is the program's descriptor, and `compute_type` is the
+/// compute type in it. `kept_bits` becomes EmulationRequest::kept_bits.
 std::int32_t run_lt_as_called(const Site& site, const Frame& frame, const void* own_desc, std::int32_t compute_type,
                               std::int32_t* kept_bits);
 
-/// Calls `run()`, which runs a call as planned and returns the library's status. Measures the time if calls are
+/// Calls `run()`, which runs a call as planned, and returns the library's status. Measures the time if calls are
 /// logged.
 template <class Run>
 [[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Settings& in_force,
