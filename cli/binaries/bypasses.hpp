@@ -20,7 +20,8 @@ struct Bypass {
     std::string remedy;      ///< advice on how to control the bypass; empty if there is none
     std::uint16_t pins = 0;  ///< bits of the environment variables (pin_…) that together keep the bypass at float32;
                              ///< 0 if there are none
-    bool is_float32 = false;  ///< the bypass always multiplies at float32, so no verdict depends on it
+    bool is_float32 =
+        false;  ///< the bypass always multiplies at float32, so no verdict of `fp32shim verify` depends on it
 };
 
 /// Says which functions a file looks up at run time with dlsym or cuGetProcAddress. The file contains the names of

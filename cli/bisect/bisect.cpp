@@ -29,10 +29,10 @@
 namespace fp32shim::cli {
 namespace {
 
-// ---- The following code runs the command with sets of groups of products lowered, and judges the runs.
+// ---- The following code runs the command with sets of groups of products at a lower precision, and judges the runs.
 
-/// Writes a policy for each set of groups, runs the command under it, judges the runs, and tells the user each
-/// outcome.
+/// Writes a policy for each set of groups that is to be tested, runs the command under it, judges the runs, and tells
+/// the user each outcome.
 class CommandSetRunner : public SetRunner {
   public:
     CommandSetRunner(const BisectSettings& settings, TrialRunner& trials, GroupList& groups)
@@ -40,8 +40,8 @@ class CommandSetRunner : public SetRunner {
 
     std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) override;
     void report_outcome(const TestedSet& tested) override;
-    /// Runs the command with only the groups in `groups` lowered, to coarsest_precision. Returns nullopt if no
-    /// product ran at that precision.
+    /// Runs the command with the products of `groups` at coarsest_precision and all others exact. Returns nullopt if
+    /// no product ran at that precision.
     std::optional<SetRunResult> run_coarsest(const Subset& groups);
     /// Returns sentences about facts that the judgements of the runs leave out or assume.
     std::string caveats() const;
@@ -61,7 +61,7 @@ class CommandSetRunner : public SetRunner {
     GroupList& groups_;
     std::uint64_t run_count_ = 0;
     std::size_t first_groups_ = 0;  ///< number of groups that were known after the first run
-    double longest_exact_ = 0;      ///< longest time in seconds of a run with everything exact
+    double longest_exact_ = 0;      ///< longest time in seconds of a run with all products exact
     double slowest_failure_ =
         0;  ///< longest time of a lowered run that did not end with status 0, relative to longest_exact_
 };
@@ -232,7 +232,7 @@ std::string problem_in_options(const BisectOptions& options) {
     return {};
 }
 
-/// Throws SearchAborted if the command is not acceptable even with everything exact, or if it has no products.
+/// Throws SearchAborted if the command is not acceptable even with all products exact, or if it has no products.
 void check_exact_run(const SetOutcome& exact, const Trial& run, const GroupList& groups, TriedTypes types) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict == Verdict::acceptable) {
@@ -253,8 +253,8 @@ void check_exact_run(const SetOutcome& exact, const Trial& run, const GroupList&
         exit_code::finding};
 }
 
-/// Checks whether the output of the command depends on its products. Compares the outputs of the runs so far. If
-/// everything may be lowered and ran on a CPU, also makes a run at the coarsest precision.
+/// Checks whether the output of the command depends on its products. Compares the outputs of the runs so far. If all
+/// products may be lowered and ran on a CPU, also makes a run at the coarsest precision.
 void check_dependence(const SetTester& tester, CommandSetRunner& sets, SearchConclusion& findings) {
     if (!findings.doubt.empty()) return;
     const SetOutcome& exact = *tester.find_outcome(Lowered::only, {});

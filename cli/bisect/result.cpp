@@ -48,7 +48,8 @@ SetOutcome policy_outcome(const BisectResult& result) {
     return outcome_of(result, Lowered::all_but, groups_of_culprits(result.findings.culprits));
 }
 
-/// Returns the outcome of runs in which `culprit` was lowered in addition to all that the found policy lowers.
+/// Returns the outcome of runs in which the groups of `culprit` were lowered in addition to those that the found
+/// policy lowers.
 SetOutcome outcome_with_lowered(const BisectResult& result, const Culprit& culprit) {
     return outcome_of(result, Lowered::all_but,
                       without(groups_of_culprits(result.findings.culprits), culprit.groups));
@@ -125,8 +126,8 @@ std::string tried_text(const BisectResult& result) {
     return text;
 }
 
-/// Returns a sentence about the runs in which one culprit was lowered in addition to all that the policy lowers.
-/// Returns an empty text if such a run was acceptable or missing.
+/// Returns a sentence about the runs in which one culprit was lowered in addition to the groups that the policy
+/// lowers. Returns an empty text if such a run was acceptable or missing.
 std::string need_text(const BisectResult& result) {
     const std::vector<Culprit>& culprits = result.findings.culprits;
     std::uint64_t runs = 0;
@@ -180,8 +181,8 @@ std::string certainty_text(const BisectResult& result) {
         std::ceil(100 * result.tester.failure_rates()->by_cause), 100 * error_of_a_search);
 }
 
-/// Returns a sentence about groups that ran with everything exact, but never under the policy. Returns an empty text
-/// if there are none.
+/// Returns a sentence about groups that ran with all products exact, but never under the policy. Returns an empty
+/// text if there are none.
 std::string only_exact_text(const BisectResult& result) {
     const Subset exact = groups_of_culprits(result.findings.culprits);
     const Subset missing =

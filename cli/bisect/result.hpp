@@ -24,7 +24,8 @@ struct BisectResult {
     bool leaves_out_clock = false;        ///< times that the clock showed during the runs were not compared
 };
 
-/// Returns the text of a policy that lowers everything except the culprits. Comments in it say why each stays exact.
+/// Returns the text of a policy that lowers all products except those of the culprits. Comments in it say why each
+/// stays exact.
 std::string policy_text_of(const BisectResult& result);
 /// Returns the comment on the whole policy, which stands at the beginning of the policy file.
 std::string policy_comment(const BisectResult& result);

@@ -14,8 +14,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A function that tests candidate sets of parts, and returns the index of the first that fails, or nullopt if none
-/// fails.
+/// A function that tests candidates, each a list of parts, and returns the index of the first candidate that fails,
+/// or nullopt if none fails.
 using FirstFailing = std::function<std::optional<std::size_t>(const std::vector<Parts>& candidates)>;
 
 constexpr std::size_t max_sizes =
@@ -384,7 +384,7 @@ class CulpritSearch {
                 narrow_down_sizes(found.culprits);
                 lower_superfluous_culprits(found);
             }
-            // The sets on which the conclusion rests run again, unless everything may be lowered and a sequential
+            // The sets on which the conclusion rests run again, unless all products may be lowered and a sequential
             // test with many runs has already shown that.
             if (!found.culprits.empty() || !tester_.expects_random_failures()) found.doubt = doubt_about(found);
             if (found.doubt.empty()) keep_untried_exact(found);
@@ -413,7 +413,7 @@ class CulpritSearch {
 
     const SetOutcome& exact_outcome() const { return *tester_.find_outcome(Lowered::only, {}); }
 
-    /// Returns the number of runs with everything exact that are still to be made. They show whether the command,
+    /// Returns the number of runs with all products exact that are still to be made. They show whether the command,
     /// which fails when lowered, still passes. More runs are needed if compared numbers may differ by chance.
     std::uint64_t exact_runs_wanted() const {
         std::uint64_t wanted = settings_.repeat + 1;
@@ -423,7 +423,7 @@ class CulpritSearch {
     }
 
     /// Returns groups about which the acceptable runs under the policy show nothing, because these runs, like some
-    /// run with everything exact, made fewer calls of the groups than the first run. Runs the command again where
+    /// run with all products exact, made fewer calls of the groups than the first run. Runs the command again where
     /// another run may show more.
     Subset groups_not_run_again(const Subset& policy) {
         const auto seems_missing = [&] {
@@ -465,7 +465,7 @@ class CulpritSearch {
     const BisectSettings& settings_;
     SetTester& tester_;
     const GroupList& groups_;
-    Subset ever_lowered_;  ///< groups that ran at the lower precision in some run
+    Subset ever_lowered_;  ///< groups that ran at the lower precision in at least one run
     bool seeks_unresolved_ =
         false;  ///< the search looks for groups that make the outcome unresolved (exit status 125)
 };

@@ -11,14 +11,14 @@
 
 namespace fp32shim::cli {
 
-/// Disjoint sets of groups. The groups of one part are always lowered together.
+/// Disjoint sets (parts) of groups of products. The groups of one part are always lowered together.
 using Parts = std::vector<Subset>;
 
 /// Returns the groups of all `parts`.
 Subset union_of_parts(const Parts& parts);
 
-/// Groups that are kept exact for one reason. They are those of a source line, or of one function and size at the
-/// line.
+/// Groups of products that stay exact for one reason. They belong to a source line, or to one function and size at
+/// the line.
 struct Culprit {
     Subset groups;
     std::vector<Subset> partners;  ///< sets of groups that must also be lowered to make the command fail
@@ -31,7 +31,7 @@ struct Culprit {
 
 /// The conclusion of a search, which consists of the culprits and of reasons for doubt.
 struct SearchConclusion {
-    std::vector<Culprit> culprits;  ///< empty if everything may be lowered
+    std::vector<Culprit> culprits;  ///< empty if all products may be lowered
     /// Sets of culprits that were found, but may be lowered together, because a run that lowered the whole set was
     /// acceptable.
     std::vector<std::vector<Subset>> lowered_together;
@@ -41,8 +41,8 @@ struct SearchConclusion {
     bool is_chance_excluded = false;  ///< more runs would not resolve the doubt
 };
 
-/// Finds groups that must stay exact so that all other groups may be lowered. The outcomes with everything exact and
-/// with everything lowered must be known before. Throws InterruptedBySignal and SearchAborted.
+/// Finds groups that must stay exact so that all other groups may be lowered. The outcomes with all products exact
+/// and with all products lowered must be known before. Throws InterruptedBySignal and SearchAborted.
 SearchConclusion find_culprits(const BisectSettings& settings, SetTester& tester, const GroupList& groups);
 
 /// Returns a text such as `call 37` or `calls 12 to 37`.

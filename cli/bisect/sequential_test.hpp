@@ -17,8 +17,8 @@ struct RunCounts {
 
 /// The two failure rates that a test distinguishes.
 struct FailureRates {
-    double at_random = 0;  ///< failure rate of runs in which no group that matters is lowered
-    double by_cause = 1;   ///< failure rate of runs in which a group that matters is lowered
+    double at_random = 0;  ///< failure rate of runs that lower no product on which the outcome depends
+    double by_cause = 1;   ///< failure rate of runs that lower a product on which the outcome depends
 };
 
 /// Wald's sequential probability ratio test (Wald, "Sequential Tests of Statistical Hypotheses", 1945). Returns true
@@ -37,10 +37,10 @@ std::uint64_t expected_set_count(std::size_t lines);
 /// the whole search is then at most error_of_a_search (Bonferroni's inequality).
 double error_rate_per_answer(std::size_t lines);
 
-/// Returns the two failure rates that a search distinguishes. The lower one is estimated from the runs with
-/// everything exact, and is never 0 (Laplace's rule of succession). The higher one is higher by at least 0.2, and by
-/// so much that a set that is no cause is expected to need at most 40 runs for an answer with the probability of
-/// error `error`.
+/// Returns the two failure rates that a search distinguishes. The lower one is estimated from the runs with all
+/// products exact, and is never 0 (Laplace's rule of succession). The higher one is higher by at least 0.2, and by so
+/// much that a set that is no cause is expected to need at most 40 runs for an answer with the probability of error
+/// `error`.
 FailureRates rates_to_tell_apart(const RunCounts& exact, double error);
 
 /// Returns the failure rates that tests of the parts of a set distinguish. `lowered` are the runs of the whole set. A

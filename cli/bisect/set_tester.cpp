@@ -96,7 +96,7 @@ std::optional<Verdict> SetTester::verdict_on(const TestedSet& tested) const {
 }
 
 /// Runs the command once for each set, all at the same time. If runs may fail at random, repeats sets until `jobs`
-/// runs are made at the same time.
+/// runs are made at once.
 void SetTester::run_each_once(std::vector<TestedSet*> sets) {
     const std::size_t different = sets.size();
     while (is_random_ && sets.size() < settings_.jobs) sets.push_back(sets[sets.size() - different]);
@@ -109,7 +109,7 @@ void SetTester::run_each_once(std::vector<TestedSet*> sets) {
     for (TestedSet* const tested : sets) tested->outcome.verdict = verdict_on(*tested).value_or(Verdict::unresolved);
 }
 
-/// If a run was made with everything exact, counts it, separately by whether the run before it lowered something.
+/// If all products were exact in a run, counts the run, separately by whether the run before it lowered products.
 void SetTester::count_exact_run(bool is_exact, Verdict verdict) {
     if (is_exact && verdict != Verdict::unresolved) {
         RunCounts& counts = was_lowered_ ? after_lowered_ : after_exact_;

@@ -1,4 +1,5 @@
-// Tests sets of groups of products. Runs the command with each set as often as is needed to know the outcome.
+// Tests sets of groups of products at a lower precision. Runs the command with each set as often as is needed to know
+// the outcome.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@
 
 namespace fp32shim::cli {
 
-/// Says which groups a test lowers: only the groups of a set, or all groups except those of the set.
+/// Says which groups of products a test runs at the lower precision: only the groups of a set, or all groups except
+/// those of the set.
 enum class Lowered : std::uint8_t { only, all_but };
 
 enum class Verdict : std::uint8_t { acceptable, not_acceptable, unresolved };
@@ -28,13 +30,13 @@ constexpr std::string_view to_string(Verdict verdict) {
                                                 : "unresolved";
 }
 
-/// The outcome of one run with a set of groups.
+/// The outcome of one run of the command in which some groups of products ran at the lower precision.
 struct SetRunResult {
     Verdict verdict = Verdict::unresolved;
     std::string how{};  ///< end of a sentence that says how the run ended, such as `ended with status 1`
     Subset lowered{};   ///< groups that ran at the lower precision, if the run was one of Lowered::all_but
     std::set<GroupKey> new_groups{};  ///< groups that did not belong to the search's groups when the run met them
-    Subset ran{};  ///< groups that ran, if everything was exact or the run was one of Lowered::all_but
+    Subset ran{};  ///< groups that ran, if all products were exact or the run was one of Lowered::all_but
     Subset
         as_often{};  ///< groups that ran at least as often as in the run that first met them; empty in the first run
     bool is_on_cpu = false;  ///< all products of the run were computed on a CPU
@@ -43,7 +45,7 @@ struct SetRunResult {
     std::string output{};  ///< checksum of the output or of the compared file; empty if it is unknown
 };
 
-/// The outcome of all runs with a set of groups.
+/// The outcome of all runs of the command with the same groups of products at the lower precision.
 struct SetOutcome {
     Verdict verdict = Verdict::unresolved;
     std::string how;              ///< how the last failed run ended, or how the last run ended if none failed
@@ -58,7 +60,7 @@ struct SetOutcome {
         other_formats;  ///< groups of `lowered` that also ran in other formats, by the names of these formats
     std::string
         output;  ///< checksum of the output if it was equal in all runs; empty if the output differed or is unknown
-    Subset ran;  ///< groups that ran in acceptable runs, if everything was exact or the runs were those of
+    Subset ran;  ///< groups that ran in acceptable runs, if all products were exact or the runs were those of
                  ///< Lowered::all_but
     Subset as_often;    ///< groups of `ran` that ran at least as often as in the first run, in at least one later run
     Subset less_often;  ///< groups that a later acceptable run of this set ran less often than the first run, or did
@@ -69,7 +71,7 @@ struct SetOutcome {
     std::uint64_t acceptable_runs() const { return runs - failures - undecided; }
 };
 
-/// A set of groups, with the outcome of its runs.
+/// A set of groups that was tested, with the outcome of its runs.
 struct TestedSet {
     Lowered lowered = Lowered::only;
     Subset set;
@@ -89,7 +91,7 @@ class SetRunner {
     /// are allowed, makes only the first ones and returns only their results. If `takes_new_groups` is true, runs
     /// with all groups except a set lowered add the groups that they meet for the first time to the search.
     virtual std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) = 0;
-    /// Must be called when the outcome of a set is known. Tells the user the outcome.
+    /// Must be called once the outcome of a set is known. Tells the user the outcome.
     virtual void report_outcome(const TestedSet& tested) = 0;
 };
 
@@ -97,23 +99,23 @@ struct BisectSettings {
     PolicySettings policy;
     std::uint64_t jobs = 1;
     std::uint64_t repeat =
-        1;  ///< number of runs with everything exact; if it is more than 1, any run may fail at random
+        1;  ///< number of runs with all products exact; if it is more than 1, any run may fail at random
     bool compares_numbers = false;  ///< if false, only the exit status of the command is judged
     bool narrows_calls = false;     ///< the search also finds out which calls of a group make the command fail
 };
 
 /// Finds and keeps the outcomes of sets. At first, a single run of a set decides. If runs of the same set have
 /// differed, or if the settings say so, any run may fail at random. The rate of random failures is then estimated
-/// from runs with everything exact, and each set is run until a sequential test decides. All functions that run the
+/// from runs with all products exact, and each set is run until a sequential test decides. All functions that run the
 /// command throw InterruptedBySignal and SearchAborted.
 class SetTester {
   public:
     SetTester(const BisectSettings& settings, SetRunner& runs, const GroupList& groups);
 
-    /// Runs the command with everything exact, and returns the outcome. These runs show which groups there are, and
+    /// Runs the command with all products exact, and returns the outcome. These runs show which groups there are, and
     /// how often runs fail at random.
     SetOutcome test_everything_exact();
-    /// Runs the command with everything lowered, and returns the outcome. If a run was acceptable although no group
+    /// Runs the command with all products lowered, and returns the outcome. If a run was acceptable although no group
     /// was lowered, this run alone decides.
     SetOutcome test_everything_lowered();
     /// Returns the outcome of a set. If the outcome is not known yet, first runs the command.
@@ -124,8 +126,9 @@ class SetTester {
     void test_all(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
     /// Runs a set once more. The set's known verdict does not change. Returns true if the run was acceptable.
     bool run_again(Lowered lowered, const Subset& set);
-    /// Returns true if runs with everything exact have always failed right after a lowered run, and never after an
-    /// exact run. In this case, files that a run leaves behind may decide the outcome of the next run.
+    /// Returns true if runs with all products exact have always failed right after a run that lowered products, and
+    /// never after another exact run. In this case, files that a run leaves behind may decide the outcome of the next
+    /// run.
     bool depends_on_the_previous_run() const {
         return after_lowered_.failed > 0 && after_lowered_.passed == 0 && after_exact_.failed == 0;
     }
@@ -135,7 +138,7 @@ class SetTester {
     bool expects_random_failures() const { return is_random_; }
     /// Assumes from now on that any run may fail at random, so that a single run no longer decides.
     void expect_random_failures();
-    /// Divides the probability of a wrong answer by ten, and doubles the number of runs with everything exact.
+    /// Divides the probability of a wrong answer by ten, and doubles the number of runs with all products exact.
     /// Returns false, and changes nothing, if this has already been done twice.
     bool reduce_error_rate();
     /// Announces that the sets in the following tests of Lowered::only are parts of a set with this outcome.
@@ -171,13 +174,13 @@ class SetTester {
     std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t>
         indices_;  ///< indices in tested_ by the key of the tested set
     std::uint64_t run_count_ = 0;
-    FailureRates sought_{};                    ///< failure rates to distinguish for sets of Lowered::all_but
-    FailureRates suspected_{};                 ///< failure rates to distinguish for parts of a set that fails
+    FailureRates sought_{};                    ///< failure rates that tests of Lowered::all_but distinguish
+    FailureRates suspected_{};                 ///< failure rates that tests of the parts of a failing set distinguish
     double error_ = error_rate_per_answer(1);  ///< probability of a wrong answer about one set
     int strictness_ = 0;                     ///< number of times that reduce_error_rate() has divided `error_` by ten
-    RunCounts after_exact_, after_lowered_;  ///< runs with everything exact that came right after an exact run, and
-                                             ///< right after a lowered run
-    bool was_lowered_ = false;               ///< the last run lowered at least one group
+    RunCounts after_exact_, after_lowered_;  ///< runs with all products exact, separately by whether the run before
+                                             ///< them was exact or lowered products
+    bool was_lowered_ = false;               ///< at least one group ran at the lower precision in the last run
     bool is_random_ = false;
     bool takes_new_groups_ = true;
 };

@@ -88,11 +88,11 @@ struct DiffSide {
     CallPathTree paths;                          ///< call paths of all calls, if DiffSelection::call_paths is set
     std::vector<MergedRow> rows;                 ///< distinct decisions about the products with fingerprints
     std::vector<std::uint32_t> kinds;            ///< for each of `rows`, its number in ProductKindNumbering
-    std::vector<FingerprintedProduct> products;  ///< sorted by thread
+    std::vector<FingerprintedProduct> products;  ///< sorted by the thread that made the products
     std::vector<std::uint32_t> row_hashes;       ///< Fingerprint::rows of each product
-    std::vector<ThreadResults> threads;          ///< sorted by process
-    std::vector<ProcessResults> processes;       ///< sorted by start time
-    EnvironmentFacts environment;                ///< environment of the processes
+    std::vector<ThreadResults> threads;          ///< sorted by the process of the thread
+    std::vector<ProcessResults> processes;       ///< sorted by the time at which their recordings were opened
+    EnvironmentFacts environment;                ///< environments in which the processes ran
     std::uint64_t lost = 0;                      ///< number of fingerprints for which recordings had no room
 
     std::uint64_t fingerprint_count() const { return products.size(); }

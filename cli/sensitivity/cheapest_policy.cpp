@@ -8,7 +8,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// The search for a cheap policy, with the precisions of all places that it tries.
+/// The search for a cheap policy. It tries different precisions for the places (source lines or scopes) of the
+/// program.
 class PolicySearch {
   public:
     PolicySearch(const SensitivityMeasurements& measured, double tolerance, const RunLevels& run)

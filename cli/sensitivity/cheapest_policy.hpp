@@ -12,20 +12,21 @@
 
 namespace fp32shim::cli {
 
-/// The output errors that one place of the program causes at one precision.
+/// The output errors that the products of one place in the program, such as a source line, cause at one precision.
 struct PlaceErrors {
-    MeasuredRun alone;       ///< run with only this place lowered
-    MeasuredRun kept_exact;  ///< run with everything lowered except this place
+    MeasuredRun alone;       ///< run in which only the products of this place were lowered
+    MeasuredRun kept_exact;  ///< run in which all products except those of this place were lowered
 };
 
-/// For each place, its precision, given by the index in SensitivityMeasurements::precisions plus one. 0 means exact.
+/// For each place of the program, its precision, given by the index in SensitivityMeasurements::precisions plus one.
+/// 0 means exact.
 using Levels = std::vector<std::size_t>;
 
 /// The results of all runs that were made before the search for a policy.
 struct SensitivityMeasurements {
     std::vector<std::string> precisions;  ///< precisions in order, from the dearest to the cheapest
     std::vector<ProgramPlace> places;
-    std::vector<MeasuredRun> all_lowered;          ///< for each precision, the run with everything lowered to it
+    std::vector<MeasuredRun> all_lowered;          ///< for each precision, the run with all products lowered to it
     std::vector<std::vector<PlaceErrors>> errors;  ///< errors by place, and for each place by precision
 
     /// Returns the groups of products of all places, assigned to the precisions that `levels` gives for the places.

@@ -137,7 +137,7 @@ std::string lowered_work_share(const SensitivityResult& result) {
 }
 
 /// Returns sentences about the variable FP32_MATMUL_FLOOR, and about places that did not run at the requested
-/// precision in the runs with everything lowered.
+/// precision in the runs with all products lowered.
 std::string not_lowered_text(const SensitivityResult& result) {
     std::string text = floor_variable_text();
     for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {

@@ -61,8 +61,8 @@ class SensitivityRunner {
     /// Sets the number of errors that will be measured, each by one run, so that all errors are judged alike. The
     /// exact runs that show the effects of chance must have been made before.
     void expect_error_count(std::uint64_t count);
-    /// Makes one more exact run after a lowered run. Throws SearchAborted if its output differs from those of the
-    /// other exact runs by more than chance explains. `when` says in the message when this run was made.
+    /// Makes one more exact run after a run that lowered products. Throws SearchAborted if its output differs from
+    /// those of the other exact runs by more than chance explains. `when` says in the message when this run was made.
     void check_by_exact_run(const RunRequest& request, std::string_view when = "right after a lowered one");
     /// Returns true if a later exact run made at least as many calls of `group` as the first exact run, or if there
     /// was only one exact run.
@@ -89,7 +89,8 @@ class SensitivityRunner {
     void note_repeated_groups(const RecordedProducts& products);
 
     TrialRunner& trials_;
-    double noise_after_lowered_ = 0;   ///< largest output error of the exact runs that were made after a lowered run
+    double noise_after_lowered_ =
+        0;  ///< largest output error of the exact runs that were made after a run that lowered products
     RecordedProducts exact_products_;  ///< products of the first exact run
     std::set<GroupKey>
         ran_again_;  ///< groups of which a later exact run made at least as many calls as the first exact run

@@ -355,7 +355,7 @@ class SensitivityAnalysis {
             check_dependence();
     }
 
-    /// Returns true if the output of some run with a place or everything lowered changed by more than chance
+    /// Returns true if the output of some run with a place or all products lowered changed by more than chance
     /// explains.
     bool has_moved() const {
         const auto exceeds_chance = [](const PlaceErrors& errors) {

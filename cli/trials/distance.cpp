@@ -212,7 +212,8 @@ bool ExactRunReference::is_explained_by_chance(std::size_t row, double change) c
     return change <= chance_[row] && (std::isfinite(change) || !std::isfinite(noise_[row]));
 }
 
-/// Adds the changed rows to `distance`. With OutputMetric::number and OutputMetric::each, also computes the error.
+/// Adds the changed numbers and arrays to `distance`. With OutputMetric::number and OutputMetric::each, also computes
+/// the error.
 void ExactRunReference::add_distances_of_rows(const std::vector<double>& found, OutputDistance& distance) const {
     constexpr std::size_t max_rows = 10;
     double by_chance = 0;

@@ -34,9 +34,9 @@ struct ChangedRow {
     double exact = 0, found = 0;  ///< the two values of the number, or, in an array, of the number that changed most
     std::string
         worst{};  ///< name of the number of an array that changed most; empty if the row is a number of a text
-    double worst_change = 0;  ///< change of the worst number
+    double worst_change = 0;  ///< relative change of the number named by `worst`
     double change = 0;        ///< relative change of the number, or of the norm of the array
-    double noise = 0;         ///< largest change of the row between exact runs
+    double noise = 0;         ///< largest change of the row from one exact run to another
     bool counts = true;       ///< false if the exact runs differ too much in this row
 };
 
@@ -65,10 +65,10 @@ class ExactRunReference {
     /// Compares the numbers of a run with those of the first exact run. Numbers and words that did not change are
     /// left out of the error.
     OutputDistance distance_of(const ParsedNumbers& found) const;
-    /// Returns the largest error of an exact run in the rows that count.
+    /// Returns the largest error of the exact runs in any number or array that counts.
     double exact_run_noise() const;
-    /// Returns the largest error that chance explains in any row that counts. The result is infinite if the exact
-    /// runs differ, but there are too few of them to tell.
+    /// Returns the largest error that chance explains in any number or array that counts. The result is infinite if
+    /// the exact runs differ, but there are too few of them to tell.
     double largest_chance_error() const;
 
     bool is_empty() const { return first_.values.empty(); }
@@ -76,13 +76,14 @@ class ExactRunReference {
     bool has_run_timestamps() const { return first_.has_run_timestamps; }
     bool has_other_timestamps() const { return first_.has_other_timestamps; }
     const std::vector<double>& values() const { return first_.values; }
-    /// Returns the rows that do not count because exact runs differ by more than noise_limit() in them.
+    /// Returns the numbers and arrays that do not count because exact runs differ by more than noise_limit() in them.
     std::vector<ChangedRow> rows_left_out() const;
     double noise_limit() const { return largest_noise_; }
-    /// Returns true if the metric judges each row separately.
+    /// Returns true if the metric judges each number of a text and each array separately.
     bool compares_by_row() const { return metric_ == OutputMetric::number || metric_ == OutputMetric::each; }
     bool compares_by_limits() const { return metric_ == OutputMetric::limits; }
-    /// Makes all rows count, including the rows that were left out because exact runs differ too much in them.
+    /// Makes all numbers and arrays count, including those that were left out because exact runs differ too much in
+    /// them.
     void include_all_rows();
 
   private:
