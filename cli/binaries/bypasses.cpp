@@ -143,8 +143,8 @@ std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
         wanted.insert(wanted.end(), known.markers.begin(), known.markers.end());
     for (const KnownBlas& blas : known_blas) wanted.push_back(blas.marker);
     const Markers markers = find_markers(path, wanted);
-    // Only a copy of the tables of markers has all markers: it is the file of this command, which multiplies nothing
-    // and which a recorded run may start.
+    // Only the fp32shim program itself contains all markers, because it contains these tables. It multiplies nothing,
+    // but a recorded run may start it.
     if (std::ranges::all_of(wanted, [&](std::string_view marker) { return markers.contains(marker); })) return {};
 
     const std::string_view base_name = system::base_name(path);

@@ -35,7 +35,7 @@ struct EvexInstruction {
                 (p1 & 0x78) == 0x78 && (p2 & 0x08) != 0};
         const bool rounds = read.is_register && read.has_b;  // in this case, the length bits give a rounding mode
         return has_fixed_bits && (is_masked || !zeroes) && (rounds || read.length != 3) &&
-               (p1 & 0x80) == 0;  // the bit W is 0 in all instructions that are searched
+               (p1 & 0x80) == 0;  // the bit W is 0 in all instructions that this code looks for
     }
 };
 

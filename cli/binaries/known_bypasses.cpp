@@ -32,8 +32,8 @@ std::span<const KnownBypass> known_bypasses() {
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32; run --pin sets that, and records "
                    "its products",
          .pins = record::pin_onednn,
-         // On a processor with neither feature, oneDNN has no kernels for BF16 and FP16. Its kernels that round
-         // float32 data even require AMX (`is_bf32`).
+         // On a processor without AVX512BW and AVX-NE-CONVERT, oneDNN has no kernels for BF16 and FP16. Its kernels
+         // that round float32 data even require AMX (`is_bf32`).
          .needs = record::has_avx512bw | record::has_avx_ne_convert,
          .needs_source = "has_data_type_support in src/cpu/platform.cpp of oneDNN"},
         // By default, onnxruntime 1.31.1 computes a product of float32 with dequantised weights in 8 bits; with
@@ -49,8 +49,8 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "XLA-CPU",
          .title = "XLA on the CPU",
          .markers = {"EigenMatMulF32"},
-         // On CPUs, JAX converts float32 operands for this algorithm only, and XLA ignores the other algorithms
-         // (_handle_dot_precision in jax/_src/lax/lax.py of JAX 0.10.2).
+         // On CPUs, JAX converts float32 operands for the algorithm F16_F16_F16 only, and XLA ignores the other
+         // algorithms (_handle_dot_precision in jax/_src/lax/lax.py of JAX 0.10.2).
          .message = "compiles products into its own code, or gives them to Eigen or oneDNN; JAX converts float32 "
                     "operands to FP16 if a product names the algorithm F16_F16_F16",
          .remedy = jax_highest,
@@ -130,9 +130,9 @@ std::span<const KnownBypass> known_bypasses() {
          .message = "multiplies with its own kernels, also at FP16 and BF16"},
         {.name = "ml_dtypes",
          .files = {"_ml_dtypes_ext."},
-         // A product of an array of such a type with a float32 array runs in numpy's loops at float32. The same holds
-         // for a float32 product whose `out` has such a type; only the result is rounded (measured with ml_dtypes
-         // 0.6.0: np.dot, matmul, einsum, inner).
+         // A product of an array of ml_dtypes with a float32 array runs in numpy's loops at float32. The same holds
+         // for a float32 product whose `out` is an array of ml_dtypes; only the result is rounded (measured with
+         // ml_dtypes 0.6.0: np.dot, matmul, einsum, inner).
          .message =
              "multiplies arrays of its types (bfloat16, float8_e4m3 …) in its own loops, which take no arrays of "
              "float32",
@@ -154,9 +154,10 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "CLBlast",
          .files = {"libclblast.", "libclBLAS."},
          .message = "multiplies with OpenCL, in its own functions"},
-        // These files are drivers, which are loaded when a program looks for devices. Programs that merely link
-        // libOpenCL or libvulkan load no driver. NVIDIA's Vulkan driver also serves OpenGL, and has a separate file
-        // for Vulkan's kernels. NVIDIA's profilers, which torch loads, look up drivers, so they are excluded.
+        // The files for OpenCL and Vulkan are drivers, which are loaded when a program looks for devices. Programs
+        // that merely link libOpenCL or libvulkan load no driver. NVIDIA's Vulkan driver also serves OpenGL, and has
+        // a separate file for Vulkan's kernels. NVIDIA's profilers, which torch loads, look up drivers, so they are
+        // excluded.
         {.name = "OpenCL",
          .markers = {"clIcdGetPlatformIDsKHR"},
          .files = {"libpocl.", "libnvidia-opencl.", "libamdocl64.", "libigdrcl.", "libintelocl.", "libMesaOpenCL.",
@@ -183,7 +184,7 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .markers = {"CUDNN_NVTX_LEVEL"},
          .files = {"libcudnn.so", "libcudnn_graph.",
-                   "libcudnn_ops_infer."},  // cuDNN's other libraries need one of the last two
+                   "libcudnn_ops_infer."},  // cuDNN's other libraries need one of the last two files
          .except = {"libcudnn_adv.", "libcudnn_cnn.", "libcudnn_ops."},
          .message = "on a GPU, convolutions, recurrent layers and attention run in its own kernels; only its "
                     "engines' calls of cublasLt are seen",

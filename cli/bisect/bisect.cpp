@@ -169,8 +169,8 @@ std::string CommandSetRunner::caveats() const {
     return text;
 }
 
-/// Sets the number of runs that the search is expected to need, assuming two culprits among the lines that were
-/// lowered.
+/// Sets the number of runs that the search is expected to need, assuming that two of the source lines that were
+/// lowered are culprits.
 void CommandSetRunner::estimate_runs(const SetOutcome& everything_lowered) {
     const std::size_t lines = groups_.split(everything_lowered.lowered, line_key).size();
     if (everything_lowered.verdict == Verdict::acceptable || lines == 0) return;

@@ -19,10 +19,10 @@ namespace {
 using FirstFailing = std::function<std::optional<std::size_t>(const std::vector<Parts>& candidates)>;
 
 constexpr std::size_t max_sizes =
-    500;  ///< the search does not look for single sizes of a line that has more sizes than this number
+    500;  ///< if a source line has more matrix sizes than this, the search does not test them one by one
 constexpr std::size_t max_culprit_sizes =
-    8;  ///< if more sizes of a line must stay exact than this number, the whole line stays exact
-constexpr std::uint64_t max_pairs = 8;  ///< largest number of pairs of culprits that are tried lowered together
+    8;  ///< if more sizes at a source line must stay exact than this, the whole line does
+constexpr std::uint64_t max_pairs = 8;  ///< largest number of pairs of culprits that are lowered together in a test
 constexpr std::uint64_t exact_runs_of_numbers = 5;  ///< number of exact runs that show the noise of compared numbers
 constexpr std::uint64_t max_runs_for_coverage =
     3;  ///< number of exact runs, or of runs under the policy, that show whether a group runs again
@@ -217,7 +217,7 @@ class CulpritSearch {
             agree};
     }
 
-    /// Finds lines such that the command is acceptable if only these lines stay exact.
+    /// Finds source lines such that the command is acceptable if only the products of these lines stay exact.
     std::vector<Culprit> find_lines() {
         std::vector<Culprit> culprits;
         for (;;) {
@@ -235,9 +235,9 @@ class CulpritSearch {
         }
     }
 
-    /// Finds sizes of a line that must stay exact so that the line's other sizes may be lowered. Returns nothing if
-    /// the whole line should stay exact, because most of its sizes must stay exact or because the runs do not
-    /// distinguish the sizes.
+    /// Finds functions and sizes at a source line that must stay exact so that the other products of the line may be
+    /// lowered. Returns nothing if the whole line should stay exact, because most of its sizes must stay exact or
+    /// because the runs do not distinguish the sizes.
     std::vector<Culprit> find_sizes(const Culprit& line, const Subset& other_exact) {
         Subset rest;
         std::ranges::set_intersection(line.groups, ever_lowered_, std::back_inserter(rest));
@@ -263,8 +263,8 @@ class CulpritSearch {
         return {};
     }
 
-    /// Replaces each line by only those of its functions and sizes that must stay exact, if the command is then
-    /// acceptable.
+    /// Replaces each culprit that is a whole source line by only those functions and sizes at the line that must stay
+    /// exact, if the command is then acceptable.
     void narrow_down_sizes(std::vector<Culprit>& culprits) {
         tester_.set_takes_new_groups(false);
         for (std::size_t i = 0; i < culprits.size();) {
@@ -278,8 +278,8 @@ class CulpritSearch {
         tester_.set_takes_new_groups(true);
     }
 
-    /// Removes the first culprit, in falling order of work, that may be lowered while the others stay exact. Returns
-    /// false if there is none.
+    /// Removes the first culprit (the one with the most work) that may be lowered while the others stay exact.
+    /// Returns false if there is none.
     bool lower_one(std::vector<Culprit>& culprits) {
         for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1; ++i) {
             std::vector<Culprit> others = all_but_index(culprits, i);
@@ -290,7 +290,7 @@ class CulpritSearch {
         return false;
     }
 
-    /// Removes the first pair of culprits, in falling order of work, that may be lowered together because their
+    /// Removes the first pair of culprits (those with the most work) that may be lowered together because their
     /// effects cancel. Returns false if no such pair is found within the tests that are left.
     bool lower_two(SearchConclusion& found, std::uint64_t& tests_left) {
         std::vector<Culprit>& culprits = found.culprits;

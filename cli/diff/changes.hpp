@@ -31,8 +31,8 @@ struct ComparedGroup {
         keys;  ///< values of the keys in CallComparison::keys, in the same order; empty where a value is unknown
     CallTotals a, b;
 
-    /// Returns true if both runs have calls in this group, and the calls ran in other formats or in other proportions
-    /// of them.
+    /// Returns true if both runs have calls in this group, and the formats or their shares of the calls differ
+    /// between the runs.
     bool ran_at_other_formats() const;
 };
 

@@ -26,7 +26,7 @@ Json plot_json(const std::vector<ResultPair>& pairs) {
 std::string diff_html_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
     const std::vector<ResultPair>& pairs = outcome.paired.pairs;
     Json json = diff_json(outcome);
-    // The page shows these facts in tables of limited length instead.
+    // The complete lists are removed, because the page shows their facts in tables of limited length.
     for (const char* const key : {"groups", "changes", "growth", "only_a", "only_b", "other_algorithms"})
         json.erase(key);
     json["tables"] = page_tables_json(outcome, max_groups);

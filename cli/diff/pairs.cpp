@@ -187,7 +187,8 @@ constexpr std::size_t none = SIZE_MAX;
 /// The relative difference beyond which two results are assumed not to come from the same work. Most differences by
 /// rounding are far smaller.
 constexpr double very_different = 0.1;
-/// The largest number of products of one kind in a run for which each is compared with each of the other run.
+/// The largest number of products of one kind in a run for which each product is compared with each product of the
+/// other run.
 constexpr std::size_t max_compared = 200;
 
 /// Copies the kinds and the results of a thread's products, because the alignment needs them as sequences of numbers.

@@ -23,7 +23,7 @@ struct ResultPair {
 };
 
 struct PairedResults {
-    std::vector<ResultPair> pairs;        ///< sorted by time in A
+    std::vector<ResultPair> pairs;        ///< sorted by the time of the product in run A
     std::vector<std::size_t> unpaired_a;  ///< products without a counterpart, in the order of DiffSide::products
     std::vector<std::size_t> unpaired_b;
     std::uint64_t elsewhere =

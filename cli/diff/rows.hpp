@@ -58,7 +58,8 @@ struct RowComparison {
 RowComparison compare_rows(const DiffSide& a, const DiffSide& b);
 
 struct DiffOutcome;
-/// Returns the first sentence of a comparison by row. `outcome.rows` must be set, as in all functions below.
+/// Returns the first sentence of a comparison by row. `outcome.rows` must be set for this and all following
+/// functions.
 std::string row_headline(const DiffOutcome& outcome);
 std::vector<std::string> row_remarks(const DiffOutcome& outcome);
 /// Returns a text about the first products with different rows, and the table of kinds.

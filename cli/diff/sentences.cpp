@@ -45,8 +45,8 @@ std::string difference_sentence(const ResultSummary& summary, std::uint64_t all)
     return text;
 }
 
-/// Returns a text such as `: 3 with equal inputs, 374 with other inputs`, or `, with other inputs` if all are of one
-/// sort.
+/// Returns a text such as `: 3 with equal inputs, 374 with other inputs`, or `, with other inputs` if the inputs of
+/// all results are of one kind.
 std::string inputs_text(std::uint64_t equal, std::uint64_t other, std::uint64_t unknown) {
     std::string text;
     for (const auto& [count, what] : {std::pair(equal, "equal inputs"), std::pair(other, "other inputs"),

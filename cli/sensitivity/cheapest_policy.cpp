@@ -44,7 +44,7 @@ class PolicySearch {
     }
 
     /// Returns the levels of all measured runs whose output was within the tolerance, the cheapest first. A place
-    /// that did not run below FP32 when only this place was requested to counts as exact in these runs.
+    /// that did not run below FP32 although a run requested it for this place only counts as exact in these levels.
     std::vector<Levels> levels_within_tolerance() const {
         std::vector<Levels> shown;
         const auto add = [&](const MeasuredRun& run, Levels levels) {

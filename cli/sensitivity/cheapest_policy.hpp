@@ -31,7 +31,7 @@ struct SensitivityMeasurements {
 
     /// Returns the groups of products of all places, assigned to the precisions that `levels` gives for the places.
     std::vector<PrecisionAssignment> groups_by_precision(const Levels& levels) const;
-    /// Returns true if the place ran below FP32 when only this place was requested to, at the precision of `level`.
+    /// Returns true if the place ran below FP32 in the run that lowered only this place to the precision of `level`.
     bool is_lowered_at(std::size_t place, std::size_t level) const {
         return level > 0 && errors[place][level - 1].alone.was_lowered;
     }
@@ -40,10 +40,10 @@ struct SensitivityMeasurements {
 struct CheapestPolicy {
     bool is_found = false;
     Levels levels;
-    MeasuredRun measured;       ///< the last run under this policy
-    std::uint64_t tried = 0;    ///< number of policies under which the command was run
-    std::uint64_t refused = 0;  ///< number of policies that differ by one place at the next cheaper precision, and
-                                ///< were all beyond the tolerance
+    MeasuredRun measured;     ///< the last run under this policy
+    std::uint64_t tried = 0;  ///< number of policies under which the command was run
+    std::uint64_t refused =
+        0;  ///< number of tried policies with one place at the next cheaper precision; all were beyond the tolerance
 };
 
 /// A function that runs the command under a policy with these levels.

@@ -368,9 +368,9 @@ class SensitivityAnalysis {
     }
 
     /// Repeats the run in which a single lowered place changed the output most, so that no place is blamed for chance
-    /// that the few exact runs have not shown. If no such run changed the output, repeats a run with everything, or
-    /// everything except one place, lowered that did. Makes three repetitions, but only one for a single place if
-    /// lowering everything to the same precision has changed the output, too.
+    /// that the few exact runs have not shown. If no such run changed the output, repeats the run with all products,
+    /// or all except those of one place, lowered that changed it most. Repeats the run three times, but only once for
+    /// a single place if lowering all products to the same precision has changed the output, too.
     void confirm_largest() {
         std::vector<std::pair<const MeasuredRun*, int>> alone_moved,
             others_moved;  // runs with the number of repetitions

@@ -30,14 +30,15 @@ struct TrialSettings {
                                    ///< prints the numbers
     NumberComparison closeness{};  ///< how numbers are compared
     std::uint64_t max_runs = 0;    ///< largest number of runs; 0 if there is no limit
-    bool may_preview = false;      ///< the user has not chosen a CPU mode
+    bool may_preview =
+        false;  ///< true if the user has not chosen a CPU mode, so that runs may preview lower precisions on a CPU
 };
 
 /// The purpose of a run.
 enum class RunPurpose : std::uint8_t {
     answer,     ///< the run answers a question of the search, and its result is kept
-    reference,  ///< all products are exact, and the other runs are compared with this run's numbers; the first run is
-                ///< one
+    reference,  ///< all products are exact, and other runs are compared with this run's numbers; the first run has
+                ///< this purpose
     fresh_reference,  ///< a reference that is made even if the state file has one, because all of its numbers are
                       ///< needed
     check             ///< the run confirms the result of an earlier run, so it is always made anew
