@@ -143,7 +143,7 @@ std::string ExactRunReference::add_exact_run(const ParsedNumbers& numbers) {
 
 void ExactRunReference::expect_compared_runs(std::size_t count) {
     expected_runs_ = count;
-    std::size_t judged = 0;  // a row that is equal in all exact runs cannot change by chance
+    std::size_t judged = 0;  // a number or array that is equal in all exact runs cannot change by chance
     for (std::size_t row = 0; row < noise_.size(); ++row) judged += is_counted(row) && noise_[row] > 0 ? 1 : 0;
     for (std::size_t row = 0; row < noise_.size(); ++row)
         chance_[row] = largest_by_chance(changes_[row], judged * count);
@@ -206,8 +206,8 @@ std::string ExactRunReference::difference_in_words(const ParsedNumbers& found) c
     return text;
 }
 
-/// Returns true if chance explains `change` in the row of numbers `row`. Chance explains an infinite change only if
-/// the exact runs also had one.
+/// Returns true if chance explains the change `change` of the number or array with index `row`. Chance explains an
+/// infinite change only if the exact runs also had one.
 bool ExactRunReference::is_explained_by_chance(std::size_t row, double change) const {
     return change <= chance_[row] && (std::isfinite(change) || !std::isfinite(noise_[row]));
 }

@@ -43,8 +43,9 @@ struct ChangedRow {
 struct OutputDistance {
     double error = 0;  ///< infinite if the numbers cannot be compared, for the reason in `problem`
     std::string problem{};
-    bool is_chance = false;          ///< some rows that count have changed, but none by more than chance explains
-    std::uint64_t changed = 0;       ///< number of rows that changed, including the rows that do not count
+    bool is_chance =
+        false;  ///< some numbers or arrays that count have changed, but none by more than chance explains
+    std::uint64_t changed = 0;       ///< number of changed numbers and arrays, including those that do not count
     std::vector<ChangedRow> most{};  ///< rows that changed most: first some that count, largest change first, and
                                      ///< then some that do not count
     bool has_other_words = false;    ///< `problem` is about words that differ
@@ -102,13 +103,14 @@ class ExactRunReference {
     bool leaves_out_ = true;
     ParsedNumbers first_;
     std::size_t expected_runs_ = 0;
+    std::vector<std::vector<double>> others_;  ///< values of all exact runs except the first; filled for
+                                               ///< OutputMetric::norm and OutputMetric::max only
     std::vector<std::vector<double>>
-        others_;  ///< values of all exact runs except the first; empty if the metric judges each row separately
-    std::vector<std::vector<double>> changes_;  ///< for each row, its changes in all exact runs except the first
-    std::vector<double> noise_;                 ///< for each row, its largest change between exact runs
-    std::vector<double> chance_;                ///< for each row, the largest change that chance explains
-    std::vector<bool> has_other_words_;  ///< for each row, whether the words before it differ between exact runs; the
-                                         ///< last entry is for the words after the last row
+        changes_;                        ///< for each number or array, its changes in all exact runs except the first
+    std::vector<double> noise_;          ///< for each number or array, its largest change between exact runs
+    std::vector<double> chance_;         ///< for each number or array, the largest change that chance explains
+    std::vector<bool> has_other_words_;  ///< for each number or array, whether the words before it differ between
+                                         ///< exact runs; the last entry is for the words after the last one
 };
 
 /// Returns the JSON form of a distance, which results of `sensitivity` and state files of searches contain.

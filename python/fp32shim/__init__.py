@@ -249,8 +249,8 @@ def recording() -> str | None:
 
 
 def _is_own_recording(path: str, inode: int) -> bool:
-    """Returns True if the file at `path` is the mapped recording, and if this process still writes it after a reload or a
-    fork."""
+    """Returns True if the file at `path` is the mapped recording, and this process has not stopped writing it at a reload
+    or a fork."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_ino != inode:

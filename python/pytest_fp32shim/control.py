@@ -85,8 +85,8 @@ class NativeRunHooks:
 
 
 def note_outcome(outcomes, name, report):
-    """Adds a test's outcome to `outcomes`, from the reports of its phases. A test has failed if a phase failed, and is
-    skipped if a phase was skipped before the test body ran."""
+    """Adds a test's outcome to `outcomes`, from the reports of its phases. A test has failed if one of its phases failed.
+    Otherwise it has the outcome of its body, or is skipped if its setup was skipped."""
     if report.failed:
         outcomes[name] = "failed"
     elif report.when == "call" or report.skipped:

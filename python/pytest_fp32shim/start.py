@@ -72,8 +72,8 @@ def remove_temporary_folder():
 
 
 def ensure_started_under_library(config, options):
-    """Returns if this process has the library with the settings that the options need. Otherwise restarts pytest. Raises
-    UsageError."""
+    """Prepares this process if it already has the library with the settings that the options need. Otherwise restarts
+    pytest under the library. Raises UsageError."""
     global is_ready, earlier_recordings, command
     if is_native_run():
         return
