@@ -68,7 +68,7 @@ std::optional<std::vector<std::uint8_t>> read_build_id(const std::string& path);
 /// Returns the bytes of a file's program headers without any change, or an empty list if none can be read.
 std::vector<std::byte> read_program_headers(const std::string& path);
 
-/// The set of those searched texts that were found in a file.
+/// Those of the texts given to find_markers() that were found in the file.
 using Markers = std::set<std::string_view>;
 
 /// Returns those of `markers` that occur in the constants, data or symbol names of a file. Machine code for CPUs or

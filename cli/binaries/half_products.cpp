@@ -33,7 +33,7 @@ struct EvexInstruction {
                 code[5] >> 6 == 3,
                 (p2 & 0x10) != 0,
                 (p1 & 0x78) == 0x78 && (p2 & 0x08) != 0};
-        const bool rounds = read.is_register && read.has_b;  // in this case, the length bits give a rounding mode
+        const bool rounds = read.is_register && read.has_b;  // if this is true, the length bits are a rounding mode
         return has_fixed_bits && (is_masked || !zeroes) && (rounds || read.length != 3) &&
                (p1 & 0x80) == 0;  // the bit W is 0 in all instructions that this code looks for
     }

@@ -56,7 +56,7 @@ std::optional<Message> receive_message(int socket) {
     return message.is_discarded() ? std::nullopt : std::optional(std::move(message));
 }
 
-/// Restricts this process, so that the worst that the code in it can do is to end this process.
+/// Restricts this process, so that faulty code in it can do no harm except ending this process.
 void restrict_process(std::uint64_t memory) {
     for (const int signal_number : {SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
         signal(signal_number, SIG_DFL);

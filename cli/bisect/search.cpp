@@ -442,7 +442,7 @@ class CulpritSearch {
         return missing();
     }
 
-    /// Keeps those groups exact about which the runs show nothing.
+    /// Adds the groups about which the runs show nothing to the culprits, so that these groups stay exact.
     void keep_untried_exact(SearchConclusion& found) {
         const Subset untried = groups_not_run_again(groups_of_culprits(found.culprits));
         if (untried.empty()) return;
