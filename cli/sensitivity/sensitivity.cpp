@@ -373,7 +373,7 @@ class SensitivityAnalysis {
     /// a single place if lowering all products to the same precision has changed the output, too.
     void confirm_largest() {
         std::vector<std::pair<const MeasuredRun*, int>> alone_moved,
-            others_moved;  // runs with the number of repetitions
+            others_moved;  // pairs of a run and how often it is to be repeated
         for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
             const MeasuredRun& everything = measured_.all_lowered[at];
             if (everything.exceeds_chance()) others_moved.emplace_back(&everything, 3);
