@@ -29,7 +29,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ScannedFile, build_id, bypasses, looked_up)
 
 namespace {
 
-/// A BLAS library, recognised by a string in its file. The string remains after static linking and stripping.
+/// A BLAS library that is recognised by a string in a file. The string is still there after static linking and
+/// stripping.
 struct KnownBlas {
     std::string_view name;
     std::string_view marker;
@@ -40,8 +41,9 @@ constexpr KnownBlas known_blas[] = {
 
 constexpr std::string_view static_blas_name = "static-BLAS", half_code_name = "half-code";
 
-/// Beginnings of names of files whose instructions for BF16 or FP16 are no bypass: the parts of MKL, whose products
-/// are seen where they come in, and numpy's main library, which uses them for functions of its type float16 only.
+/// Beginnings of names of files whose instructions for BF16 or FP16 are no bypass. The parts of MKL are listed
+/// because the shim sees the calls that enter MKL. numpy's main library uses such instructions only in functions for
+/// its type float16.
 constexpr std::string_view harmless_half_code[] = {"libmkl_", "_multiarray_umath."};
 
 constexpr std::string_view launch_marker = "cuLaunchKernel";
@@ -62,9 +64,10 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
             .is_float32 = known.is_float32};
 }
 
-/// Returns a remark on the functions of a statically linked BLAS: ` (12 of its functions are defined but not
-/// exported: sgemm_, …)`; empty if `names` is empty. With `are_exported`, the remark says `defined and found before
-/// those of any preload`, because the loader finds functions that a program exports before preloaded ones.
+/// Returns a remark on the functions of a statically linked BLAS, such as ` (12 of its functions are defined but not
+/// exported: sgemm_, …)`. Returns an empty text if `names` is empty. If `are_exported` is true, the remark says
+/// `defined and found before those of any preload`, because the loader finds functions that a program exports before
+/// preloaded ones.
 std::string functions_text(const std::vector<std::string>& names, bool are_exported) {
     if (names.empty()) return {};
     return fmt::format(" ({} of its functions {} {}: {}{})", names.size(), names.size() == 1 ? "is" : "are",
@@ -72,10 +75,9 @@ std::string functions_text(const std::vector<std::string>& names, bool are_expor
                        names.front(), names.size() > 1 ? ", …" : "");
 }
 
-/// Adds a bypass if a BLAS is linked into the file statically. This shows in BLAS functions that a program exports,
-/// in BLAS functions that any file defines without exporting them, or, in stripped files, in the texts in `markers`.
-/// As elsewhere, a CPU's sgemm is taken to multiply at float32, unless the file has functions for narrower operands
-/// (sbgemm).
+/// Adds a bypass if a BLAS is linked into the file statically. Three signs show this: BLAS functions that a program
+/// exports, BLAS functions that any file defines without exporting them, and, in stripped files, the texts in
+/// `markers`. The bypass counts as float32 unless the file has functions for narrower operands, such as sbgemm.
 void add_static_blas(const std::string& path, const ElfFile& elf, const Markers& markers,
                      std::vector<Bypass>& bypasses) {
     std::vector<std::string> hidden;
@@ -110,8 +112,9 @@ std::string instructions_text(std::uint64_t count, std::string_view format) {
     return count == 0 ? "" : fmt::format("{} {}", count, format);
 }
 
-/// Adds a bypass if the file has instructions that multiply BF16 or FP16, and nothing else explains them: no other
-/// bypass for CPUs in the file, and no functions for such operands, whose calls are seen (OpenBLAS's sbgemm).
+/// Adds a bypass if the file has instructions that multiply BF16 or FP16, and nothing else explains them. They are
+/// explained if the file has another bypass for CPUs that can multiply below float32, or if it exports functions for
+/// narrow operands, such as OpenBLAS's sbgemm, whose calls are seen.
 void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypass>& bypasses) {
     const std::string_view base_name = system::base_name(path);
     const bool is_explained =
@@ -133,14 +136,15 @@ void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypa
          .remedy = {}});
 }
 
-/// Returns the bypasses in a file, judged by its name, exports, hidden symbols and texts.
+/// Returns the bypasses in a file. They are recognised by its name, exports, hidden symbols and texts.
 std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
     std::vector<std::string_view> wanted;
     for (const KnownBypass& known : known_bypasses())
         wanted.insert(wanted.end(), known.markers.begin(), known.markers.end());
     for (const KnownBlas& blas : known_blas) wanted.push_back(blas.marker);
     const Markers markers = find_markers(path, wanted);
-    // Only a copy of the table itself has all of them: this command, which a run may start. It multiplies nothing.
+    // Only the fp32shim program itself contains all markers, because it contains these tables. It multiplies nothing,
+    // but a recorded run may start it.
     if (std::ranges::all_of(wanted, [&](std::string_view marker) { return markers.contains(marker); })) return {};
 
     const std::string_view base_name = system::base_name(path);
@@ -166,20 +170,21 @@ RuntimeLookupFlags find_runtime_lookups(const std::string& path, const ElfFile& 
     return {!has_cublas && !found.empty(), launches};
 }
 
-// ---- The cache of what scans of large files found.
+// ---- The following code caches the results of scans of large files.
 
-/// Files below this size are not cached, since scanning one takes less time than finding its result.
+/// Results of files below this size are not cached, because a scan of such a file takes less time than a look into
+/// the cache.
 constexpr off_t smallest_kept_size = 1 << 20;
-/// Number of results beyond which those that are not the newest are removed.
+/// The number of cached results above which the oldest ones are removed.
 constexpr std::size_t max_results = 2000;
-/// Largest size of a cached result that is read, in bytes. Usual ones have about 1,000.
+/// The largest size in bytes of a cached result that is read. Usual results have about 1,000 bytes.
 constexpr std::size_t max_result_bytes = 1 << 20;
 
 constexpr std::string_view result_ending = ".json";
 constexpr std::size_t digits = 16;
 
-/// Returns true for `0123456789abcdef.json`, and for the same with a dot and 16 more digits, which is the name of a
-/// result until it is complete.
+/// Returns true for names such as `0123456789abcdef.json`. Also returns true if a dot and 16 more digits follow,
+/// which is the name of a result's file until the file is complete.
 bool is_name_of_result(std::string_view name) {
     const auto has_digits_at = [&](std::size_t at) {
         return name.substr(at, digits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
@@ -191,27 +196,29 @@ bool is_name_of_result(std::string_view name) {
            (name.size() == whole + 1 + digits && name[whole] == '.' && has_digits_at(whole + 1));
 }
 
-/// Returns a text that differs after each change of a file; empty if the file is smaller than `smallest_size`, has
-/// just changed, or cannot be examined.
+/// Returns a text that changes whenever a file changes. Returns an empty text if the file is smaller than
+/// `smallest_size`, has just changed, or cannot be examined.
 std::string state_text(const std::string& path, off_t smallest_size) {
     struct stat facts = {};
     if (stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size < smallest_size) return {};
     // A file system's clock may stand still for some milliseconds, so a file that has just changed may change again
-    // without another time.
+    // without getting another time stamp.
     if (facts.st_ctim.tv_sec + 2 > time(nullptr)) return {};
     const auto text_of = [](const timespec& at) { return fmt::format("{}.{:09}", at.tv_sec, at.tv_nsec); };
     return fmt::format("{} device {} inode {} size {} modified {} changed {}", path, facts.st_dev, facts.st_ino,
                        facts.st_size, text_of(facts.st_mtim), text_of(facts.st_ctim));
 }
 
-/// Returns a text that differs between builds of this program, whose tables decide what a scan finds.
+/// Returns a text that differs between builds of this program, because the tables in this program decide what a scan
+/// finds.
 const std::string& program_text() {
     static const std::string text = state_text(own_program_path(), 0);
     return text;
 }
 
-/// Opens the folder of the cache. The result is not open if the user has no such folder. A home that does not exist
-/// is not created. A variable may name a folder of another user: sudo keeps HOME.
+/// Opens the folder of the cache, and creates it if `makes` is true and the home folder exists. The result is not
+/// open if the user has no such folder. UserOwnedFolder refuses folders of other users, which the variables may name
+/// because sudo keeps HOME.
 UserOwnedFolder cache_folder(bool makes) {
     const auto folder_in = [](const char* variable) {
         const char* const value = std::getenv(variable);
@@ -226,7 +233,7 @@ UserOwnedFolder cache_folder(bool makes) {
     return {base, {"fp32shim", "libraries"}, makes};
 }
 
-/// Result of an earlier scan of one file, as a JSON file of the cache.
+/// The result of an earlier scan of one file, which is kept in a JSON file of the cache.
 class CachedScan {
   public:
     explicit CachedScan(const std::string& path) {
@@ -236,7 +243,7 @@ class CachedScan {
         name_ = fmt::format("{:016x}{}", system::Hash().add(key_).value(), result_ending);
     }
 
-    /// Returns nullopt if there is no result, or if it is damaged.
+    /// Returns the kept result, or nullopt if there is none or it is damaged.
     std::optional<ScannedFile> read() const {
         if (name_.empty()) return std::nullopt;
         const UserOwnedFolder folder = cache_folder(false);
@@ -268,7 +275,7 @@ class CachedScan {
         for (std::size_t i = 0; i < all.size() - max_results / 2; ++i) folder.remove_entry(all[i].name);
     }
 
-    std::string name_;  ///< empty: nothing is kept
+    std::string name_;  ///< name of the result's file; empty if the result is not kept
     std::string key_;
 };
 

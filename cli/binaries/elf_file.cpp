@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A file whose bytes can be read as arrays.
+/// A file whose bytes can be read as arrays of any trivially copyable type.
 class BinaryFileReader {
   public:
     explicit BinaryFileReader(const std::string& path) : file_(path.c_str()) {
@@ -24,7 +24,7 @@ class BinaryFileReader {
 
     std::uint64_t size() const { return size_; }
 
-    /// Returns at most `count` elements starting at `offset`; fewer if the file ends before.
+    /// Returns at most `count` elements that start at byte `offset`. Returns fewer if the file ends before.
     template <class T>
     std::vector<T> array(std::uint64_t offset, std::uint64_t count) const {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -47,7 +47,7 @@ class BinaryFileReader {
     std::uint64_t size_ = 0;
 };
 
-/// Table of zero-terminated names. A wrong offset yields an empty name.
+/// A table of zero-terminated names. A wrong offset yields an empty name.
 class StringTable {
   public:
     StringTable() = default;
@@ -68,7 +68,7 @@ std::vector<Elf64_Phdr> read_segments(const BinaryFileReader& file, const Elf64_
     return file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum);
 }
 
-/// Program headers and dynamic section of a file, which are the parts that the loader reads.
+/// The program headers and the dynamic section of a file, which are the parts that the loader reads.
 class DynamicSection {
   public:
     DynamicSection(const BinaryFileReader& file, const Elf64_Ehdr& header)
@@ -102,7 +102,7 @@ class DynamicSection {
         return 0;
     }
 
-    /// Returns up to `count` elements at the address stored in the dynamic section under a tag (DT_…).
+    /// Returns up to `count` elements from the address that the dynamic section stores under `tag` (DT_…).
     template <class T>
     std::vector<T> at(std::int64_t tag, std::uint64_t count) const {
         const auto offset = offset_of(value(tag));
@@ -128,11 +128,11 @@ class DynamicSection {
     StringTable names_;
 };
 
-/// Returns the number of dynamic symbols. It is computed from DT_HASH or DT_GNU_HASH, because the symbol table has no
-/// length field.
+/// Returns the number of dynamic symbols. The number is read from DT_HASH or computed from DT_GNU_HASH, because the
+/// symbol table has no length field.
 std::uint64_t count_of_symbols(const DynamicSection& dynamic) {
-    const auto counts =
-        dynamic.at<std::uint32_t>(DT_HASH, 2);  // numbers of buckets and chains; there are as many chains as symbols
+    const auto counts = dynamic.at<std::uint32_t>(
+        DT_HASH, 2);  // the numbers of buckets and of chains; there are as many chains as symbols
     if (counts.size() == 2) return counts[1];
     const auto table = dynamic.offset_of(dynamic.value(DT_GNU_HASH));
     if (dynamic.value(DT_GNU_HASH) == 0 || !table) return 0;
@@ -141,12 +141,12 @@ std::uint64_t count_of_symbols(const DynamicSection& dynamic) {
     });
 }
 
-/// Returns the names of the required and the defined symbol versions, by version index.
+/// Returns the names of the required and the defined symbol versions. The keys are version indices.
 std::map<std::uint16_t, std::string> read_versions(const DynamicSection& dynamic) {
     std::map<std::uint16_t, std::string> versions;
     const BinaryFileReader& file = dynamic.file();
-    // Tables of versions are lists of lists, linked by relative offsets. Even if their counts are wrong, they limit
-    // the number of steps.
+    // The tables of versions are lists of lists, linked by relative offsets. The counts in the file limit the number
+    // of steps, even if the offsets are wrong.
     auto offset = dynamic.offset_of(dynamic.value(DT_VERNEED));
     for (std::uint64_t i = 0; offset && i < std::min<std::uint64_t>(dynamic.value(DT_VERNEEDNUM), 4096); ++i) {
         const auto need = file.element<Elf64_Verneed>(*offset);
@@ -167,7 +167,7 @@ std::map<std::uint16_t, std::string> read_versions(const DynamicSection& dynamic
         const auto definition = file.element<Elf64_Verdef>(*offset);
         if (!definition) break;
         const auto name = file.element<Elf64_Verdaux>(*offset + definition->vd_aux);
-        // The base version is the name of the file and stands for no version.
+        // The base version is the name of the file and is not the version of a symbol.
         if (name && (definition->vd_flags & VER_FLG_BASE) == 0)
             versions[definition->vd_ndx & 0x7fff] = dynamic.names().at(name->vda_name);
         if (definition->vd_next == 0) break;
@@ -217,7 +217,7 @@ std::vector<Elf64_Shdr> read_sections(const BinaryFileReader& file, const Elf64_
     return file.array<Elf64_Shdr>(header.e_shoff, header.e_shnum);
 }
 
-/// Returns the symbols and names of the first section of a type (SHT_…).
+/// Returns the symbols of the first section of type `type` (SHT_…), with their names.
 SymbolTable read_symbols(const BinaryFileReader& file, const std::vector<Elf64_Shdr>& sections, std::uint32_t type) {
     for (const Elf64_Shdr& section : sections) {
         if (section.sh_type != type || section.sh_link >= sections.size()) continue;
@@ -228,14 +228,14 @@ SymbolTable read_symbols(const BinaryFileReader& file, const std::vector<Elf64_S
     return {};
 }
 
-/// Adds functions that are not exported to `result`. They come from the full symbol table (.symtab), which strip
-/// removes.
+/// Adds the functions that the file defines but does not export to `result`. They are in the full symbol table
+/// (.symtab), which strip removes.
 void read_hidden_symbols(const BinaryFileReader& file, const Elf64_Ehdr& header, const NameFilter& wanted,
                          ElfFile& result) {
     SymbolTable table = read_symbols(file, read_sections(file, header), SHT_SYMTAB);
     const StringTable names(std::move(table.names));
     for (const Elf64_Sym& symbol : table.symbols) {
-        // Labels and file names in the table cannot be called.
+        // Only functions are wanted, and not the other symbols of the table, such as labels and file names.
         const unsigned char type = ELF64_ST_TYPE(symbol.st_info);
         if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
         const std::string_view name = names.at(symbol.st_name);
@@ -247,8 +247,9 @@ void read_hidden_symbols(const BinaryFileReader& file, const Elf64_Ehdr& header,
     }
 }
 
-/// Visits the bytes of those sections for which `is_wanted(section, its name)` is true; in a file without sections,
-/// of those loaded segments that have all `segment_flags`. Each piece overlaps the next one by `overlap` bytes.
+/// Calls `visit` with the bytes of those sections for which `is_wanted(section, its name)` is true. If the file has
+/// no sections, uses those loaded segments instead that have all `segment_flags`. The bytes come in pieces, each of
+/// which overlaps the next one by `overlap` bytes.
 template <class IsWanted>
 void visit_parts(const BinaryFileReader& file, const Elf64_Ehdr& header, const IsWanted& is_wanted,
                  std::uint32_t segment_flags, std::size_t overlap, const CodeVisitor& visit) {
@@ -323,7 +324,7 @@ SymbolTables read_symbol_tables(const std::string& path) {
     const auto sections = read_sections(file, *header);
     SymbolTables tables{read_symbols(file, sections, SHT_DYNSYM), read_symbols(file, sections, SHT_SYMTAB)};
     if (!sections.empty()) return tables;
-    // A file without sections still has the parts that the loader needs.
+    // A file without section headers still has the dynamic symbols, because the loader needs them.
     const DynamicSection dynamic(file, *header);
     tables.exported = {dynamic.at<Elf64_Sym>(DT_SYMTAB, count_of_symbols(dynamic)),
                        dynamic.at<char>(DT_STRTAB, dynamic.value(DT_STRSZ))};

@@ -18,8 +18,8 @@ namespace {
 
 using record::format::FileState;
 
-/// Returns the last change of a file. Programs that install files set the time of modification to an older one, but
-/// none can set the time of the change.
+/// Returns the time of a file's last change, in nanoseconds since 1970. Programs that install files may set the time
+/// of modification (mtime) to an earlier one, but no program can set the time of the status change (ctime).
 std::int64_t changed_ns(const struct stat& status) {
     const auto ns = [](const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
     return std::max(ns(status.st_ctim), ns(status.st_mtim));
@@ -67,7 +67,8 @@ std::string why_file_may_differ(const record::RecordedObject& object, std::vecto
     if (build_id != object.build_id || then.size.differs_from(now.size) || then.layout.differs_from(now.layout))
         return "is a different file now";
     if (!build_id.empty()) return {};
-    // Nothing in the file tells two builds apart, so only the same inode with the same times shows the same file.
+    // Nothing in the file distinguishes two builds, so the file is certainly the same only if its inode and times are
+    // the same.
     if (then.change.is_known() ? then.change == now.change : changed_ns(status) < object.first_seen_ns) return {};
     return "has changed or was copied since, and has no build id that would show it to be the same";
 }

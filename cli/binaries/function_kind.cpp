@@ -12,7 +12,7 @@ const Function* find_row(std::string_view name) {
     return row < 0 ? nullptr : &functions[row];
 }
 
-/// LAPACK routines that multiply matrices, without the type letter. They call BLAS level 3, not only levels 1 and 2.
+/// Names, without the type letter, of the LAPACK routines that call BLAS level 3 and so multiply matrices.
 constexpr std::string_view lapack_roots[] = {
     "gesv",  "gesvx", "getrf", "getri", "getrs", "posv",  "potrf", "potri", "potrs", "sysv",  "sytrf", "hesv",
     "hetrf", "geqrf", "gelqf", "geqp3", "orgqr", "ungqr", "ormqr", "unmqr", "gels",  "gelsd", "gelsy", "gelss",
@@ -20,12 +20,13 @@ constexpr std::string_view lapack_roots[] = {
     "sygvd", "heev",  "heevd", "heevr", "hegvd", "trtri", "trtrs", "trsyl", "gebrd", "stedc", "lauum",
 };
 
-/// LAPACK routines of OpenBLAS 0.3.21 that never call `sgemm_` (measured), and posv and gesv, which use them.
+/// Names, without the type letter, of the LAPACK routines of OpenBLAS 0.3.21 that never call `sgemm_` (measured), and
+/// of posv and gesv, which use these routines.
 constexpr std::string_view openblas_roots[] = {"gesv",  "getrf", "getrs", "posv", "potrf",
                                                "potri", "lauum", "trtri", "trtrs"};
 
-/// Returns `getrf` for `sgetrf_`, `scipy_cgetrf_64_` or `LAPACKE_sgetrf`; empty for types other than float32 and
-/// complex64.
+/// Returns the name of a LAPACK routine without prefixes, suffixes and type letter: `getrf` for `sgetrf_`,
+/// `scipy_cgetrf_64_` or `LAPACKE_sgetrf`. Returns an empty text for types other than float32 and complex64.
 std::string_view lapack_root(std::string_view name) {
     if (name.starts_with("scipy_")) name.remove_prefix(6);
     if (name.starts_with("LAPACKE_")) name.remove_prefix(8);

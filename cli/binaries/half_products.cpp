@@ -11,15 +11,17 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Distance in bytes within which instructions of FP16 arithmetic are neighbours.
+/// The distance in bytes within which two instructions of FP16 arithmetic count as neighbours.
 constexpr std::uint64_t neighbour_distance = 64;
 
-/// An instruction with the EVEX prefix (62): `62 P0 P1 P2 opcode ModRM`.
+/// An x86-64 instruction with the EVEX prefix (0x62), whose bytes are `62 P0 P1 P2 opcode ModRM`.
 struct EvexInstruction {
-    int map, mandatory, opcode, length;  ///< `mandatory`: 0 none, 1 66, 2 F3, 3 F2
+    int map, mandatory, opcode,
+        length;  ///< `mandatory` stands for the mandatory prefix: 0 for none, 1 for 66, 2 for F3, 3 for F2
     bool is_register, has_b, has_free_register;
 
-    /// Returns false if the bits contradict the format (Intel's manual, volume 2, 2.7).
+    /// Reads the instruction at `code` into `read`. Returns false if its bits contradict the format (Intel's manual,
+    /// volume 2, section 2.7).
     static bool read(const std::uint8_t* code, EvexInstruction& read) {
         const std::uint8_t p0 = code[1], p1 = code[2], p2 = code[3];
         const bool has_fixed_bits = (p0 & 0x08) == 0 && (p1 & 0x04) != 0;
@@ -31,9 +33,9 @@ struct EvexInstruction {
                 code[5] >> 6 == 3,
                 (p2 & 0x10) != 0,
                 (p1 & 0x78) == 0x78 && (p2 & 0x08) != 0};
-        const bool rounds = read.is_register && read.has_b;  // the length is then a rounding mode
+        const bool rounds = read.is_register && read.has_b;  // if this is true, the length bits are a rounding mode
         return has_fixed_bits && (is_masked || !zeroes) && (rounds || read.length != 3) &&
-               (p1 & 0x80) == 0;  // W is 0 in all instructions that are looked for
+               (p1 & 0x80) == 0;  // the bit W is 0 in all instructions that this code looks for
     }
 };
 
@@ -60,8 +62,8 @@ bool is_other_fp16_instruction(const EvexInstruction& at) {
     return (is_move && at.mandatory == 2) || (is_sum && (at.mandatory == 0 || at.mandatory == 2));
 }
 
-/// Returns the mandatory prefix of a product of AMX's tiles (TDP…PS); 0 if the bytes are no such instruction, which
-/// needs three different tiles.
+/// Returns the mandatory prefix of an AMX instruction that multiplies tiles (TDP…PS). Returns 0 if the bytes are no
+/// such instruction, which needs three different tiles.
 int tile_product(const std::uint8_t* code) {
     if (code[0] != 0xc4 || code[1] != 0xe2 || (code[2] & 0xc4) != 0x40 || code[3] != 0x5c || code[4] >> 6 != 3)
         return 0;
@@ -69,26 +71,26 @@ int tile_product(const std::uint8_t* code) {
     return a == b || a == c || b == c ? 0 : code[2] & 3;
 }
 
-/// An instruction of aarch64: those bits of its word that `mask` selects.
+/// A pattern of instructions of aarch64: the bits that `mask` selects from an instruction word are equal to `bits`.
 struct ArmInstructionPattern {
     std::uint32_t mask, bits;
 };
 constexpr ArmInstructionPattern arm_bf16[] = {
-    {0xbfe0fc00, 0x2e40fc00}, {0xbfc0f400, 0x0f40f000},  // BFDOT of vectors, by an element
+    {0xbfe0fc00, 0x2e40fc00}, {0xbfc0f400, 0x0f40f000},  // BFDOT of vectors; BFDOT by an element
     {0xffe0fc00, 0x6e40ec00},                            // BFMMLA
-    {0xbfe0fc00, 0x2ec0fc00}, {0xbfc0f400, 0x0fc0f000},  // BFMLALB and BFMLALT of vectors, by an element
+    {0xbfe0fc00, 0x2ec0fc00}, {0xbfc0f400, 0x0fc0f000},  // BFMLALB and BFMLALT of vectors; both by an element
 };
 constexpr ArmInstructionPattern arm_fp16[] = {
-    {0xbfe0fc00, 0x0e400c00}, {0xbfc0f400, 0x0f001000},  // FMLA of vectors, by an element
-    {0xbfe0fc00, 0x2e401c00}, {0xbfc0f400, 0x0f009000},  // FMUL of vectors, by an element
-    {0xffe00000, 0x1fc00000}, {0xffe0fc00, 0x1ee00800},  // FMADD and FMSUB, FMUL of scalars
+    {0xbfe0fc00, 0x0e400c00}, {0xbfc0f400, 0x0f001000},  // FMLA of vectors; FMLA by an element
+    {0xbfe0fc00, 0x2e401c00}, {0xbfc0f400, 0x0f009000},  // FMUL of vectors; FMUL by an element
+    {0xffe00000, 0x1fc00000}, {0xffe0fc00, 0x1ee00800},  // FMADD and FMSUB; FMUL of scalars
     {0xbfe0fc00, 0x0e20ec00},                            // FMLAL
 };
 constexpr ArmInstructionPattern arm_other_fp16[] = {
     {0xffc00000, 0x7d400000},
-    {0xffe00c00, 0x7c600800},  // LDR of a scalar, at an offset, with an index
+    {0xffe00c00, 0x7c600800},  // LDR of a scalar at an offset; LDR of a scalar with an index
     {0xffe0fc00, 0x1ee02800},
-    {0xbfe0fc00, 0x0e401400},  // FADD of scalars, of vectors
+    {0xbfe0fc00, 0x0e401400},  // FADD of scalars; FADD of vectors
 };
 
 template <std::size_t count>

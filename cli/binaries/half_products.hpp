@@ -1,5 +1,5 @@
-// Counts machine instructions that multiply BF16 or FP16 in the code of a file. That a file has such instructions
-// does not say that they have run.
+// Counts the machine instructions in a file that multiply BF16 or FP16. A file may have such instructions without
+// ever running them.
 #pragma once
 
 #include <cstdint>
@@ -8,28 +8,29 @@
 
 namespace fp32shim::cli {
 
-/// Numbers of instructions that multiply.
+/// The numbers of instructions that multiply BF16 or FP16.
 struct HalfPrecisionInstructionCounts {
-    std::uint64_t bf16 = 0;  ///< VDPBF16PS, TDPBF16PS; BFDOT, BFMMLA, BFMLAL
-    std::uint64_t fp16 = 0;  ///< TDPFP16PS, VMULPH, VFMADD…PH and their kin; FMLA, FMUL, FMADD and FMLAL of halves
+    std::uint64_t bf16 = 0;  ///< on x86-64 VDPBF16PS and TDPBF16PS; on aarch64 BFDOT, BFMMLA and BFMLAL
+    std::uint64_t fp16 = 0;  ///< on x86-64 TDPFP16PS, VMULPH, VFMADD…PH and related ones; on aarch64 FMLA, FMUL,
+                             ///< FMADD and FMLAL of FP16
 
     bool operator==(const HalfPrecisionInstructionCounts&) const = default;
 };
 
-/// Counts in one piece of code after the other. Nothing is disassembled, since nothing tells where code has data
-/// between instructions: each offset (on aarch64: each word) may begin one. So an instruction counts only if all of
-/// its fixed bits match. An instruction of FP16 arithmetic counts only beside another one, because a single match is
-/// mostly other bytes that look like one.
+/// Counts instructions in successive pieces of code. The code is not disassembled, because data between the
+/// instructions cannot be recognised. Any offset (on aarch64, any word) may begin an instruction. So an instruction
+/// counts only if all of its fixed bits match. An instruction of FP16 arithmetic counts only near another one,
+/// because a single match is usually made of other bytes by chance.
 class HalfPrecisionInstructionCounter {
   public:
-    /// Bytes after the beginning of an instruction that add() looks at.
+    /// The number of bytes after the first byte of an instruction that count_in() examines.
     static constexpr std::size_t look_ahead = 5;
 
-    /// `machine` is that of an ELF header.
+    /// `machine` is the machine number in the ELF header of the file.
     explicit HalfPrecisionInstructionCounter(std::uint16_t machine) : machine_(machine) {}
 
-    /// Counts the instructions that begin in the first `size` bytes of `code`. Later bytes are looked at only as
-    /// parts of these instructions. `offset` is that of `code` in its file; it grows from call to call.
+    /// Counts the instructions that begin in the first `size` bytes of `code`. Later bytes are examined only as parts
+    /// of these instructions. `offset` is the offset of `code` in the file, and must grow from call to call.
     void count_in(std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset);
     const HalfPrecisionInstructionCounts& counts() const { return counts_; }
 
@@ -41,13 +42,14 @@ class HalfPrecisionInstructionCounter {
 
     std::uint16_t machine_;
     HalfPrecisionInstructionCounts counts_;
-    bool has_fp16_ = false;           ///< an instruction of FP16 arithmetic was found
-    std::uint64_t last_fp16_ = 0;     ///< offset of the last such instruction
-    bool last_is_uncounted_ = false;  ///< the last instruction multiplies, and has no neighbour so far
+    bool has_fp16_ = false;           ///< true once an instruction of FP16 arithmetic has been found
+    std::uint64_t last_fp16_ = 0;     ///< offset of the last instruction of FP16 arithmetic
+    bool last_is_uncounted_ = false;  ///< the last instruction of FP16 arithmetic multiplies, but is not counted
+                                      ///< because it has no neighbour so far
 };
 
-/// Counts in all executable sections of a file; in a file without sections, in its executable segments. The counts
-/// are 0 if the file cannot be read or is for another architecture.
+/// Counts the instructions in all executable sections of a file or, if the file has no sections, in its executable
+/// segments. The counts are 0 if the file cannot be read or is for another architecture.
 HalfPrecisionInstructionCounts count_half_precision_instructions(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -32,12 +32,13 @@ std::span<const KnownBypass> known_bypasses() {
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32; run --pin sets that, and records "
                    "its products",
          .pins = record::pin_onednn,
-         // If a processor has neither feature, oneDNN has no kernels for BF16 and FP16. Its kernels that round
-         // float32 data even need AMX (`is_bf32`).
+         // On a processor without AVX512BW and AVX-NE-CONVERT, oneDNN has no kernels for BF16 and FP16. Its kernels
+         // that round float32 data even require AMX (`is_bf32`).
          .needs = record::has_avx512bw | record::has_avx_ne_convert,
          .needs_source = "has_data_type_support in src/cpu/platform.cpp of oneDNN"},
-        // onnxruntime 1.31.1 turns a product of float32 with dequantised weights into one of 8 bits; with the option
-        // at 1 it does not (measured). The option for BF16: onnxruntime/core/providers/cpu/math/matmul.h.
+        // By default, onnxruntime 1.31.1 computes a product of float32 with dequantised weights in 8 bits; with
+        // qdq_matmulnbits_accuracy_level=1 it does not (measured). The option for BF16 is in
+        // onnxruntime/core/providers/cpu/math/matmul.h.
         {.name = "MLAS",
          .title = "MLAS (onnxruntime)",
          .markers = {"MlasGemm"},
@@ -48,13 +49,13 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "XLA-CPU",
          .title = "XLA on the CPU",
          .markers = {"EigenMatMulF32"},
-         // On CPUs, JAX converts float32 for this algorithm only, and XLA ignores the others (_handle_dot_precision
-         // in jax/_src/lax/lax.py of JAX 0.10.2).
+         // On CPUs, JAX converts float32 operands for the algorithm F16_F16_F16 only, and XLA ignores the other
+         // algorithms (_handle_dot_precision in jax/_src/lax/lax.py of JAX 0.10.2).
          .message = "compiles products into its own code, or gives them to Eigen or oneDNN; JAX converts float32 "
                     "operands to FP16 if a product names the algorithm F16_F16_F16",
          .remedy = jax_highest,
          .pins = record::pin_jax},
-        // Eigen multiplies in the type of its operands (gebp_traits in
+        // Eigen multiplies in the type of its operands (see gebp_traits in
         // Eigen/src/Core/products/GeneralBlockPanelKernel.h).
         {.name = "Eigen",
          .markers = {"Eigen8internal"},
@@ -68,19 +69,21 @@ std::span<const KnownBypass> known_bypasses() {
          .markers = {"N5Eigen4halfE", "N5Eigen8bfloat16E"},
          .message = "is compiled into the library: code for Eigen::half or Eigen::bfloat16, to which the library may "
                     "convert float32"},
-        // The only algorithm of NNPACK that lowers float32, wt8x8_fp16, is for ARM (NNPACK's include/nnpack.h).
+        // The only algorithm of NNPACK that lowers float32, wt8x8_fp16, exists on ARM only (NNPACK's
+        // include/nnpack.h).
         {.name = "NNPACK",
          .files = {"libnnpack"},
          .message = "multiplies with its own kernels (in torch: convolutions); on ARM a program can choose FP16",
          .is_float32 = is_x86},
-        // XNN_FLAG_FORCE_FP16_INFERENCE, and a model's "reduced_precision_support" (XNNPACK's src/subgraph.c, and
-        // tensorflow/lite/delegates/xnnpack/README.md). The marker is in TensorFlow Lite.
+        // A program asks for FP16 by XNN_FLAG_FORCE_FP16_INFERENCE, and a model by "reduced_precision_support"
+        // (XNNPACK's src/subgraph.c, and tensorflow/lite/delegates/xnnpack/README.md). The marker is a text in
+        // TensorFlow Lite.
         {.name = "XNNPACK",
          .markers = {"failed to create XNNPACK runtime"},
          .files = {"libXNNPACK"},
          .message =
              "multiplies with its own kernels, at FP16 if the program, or a model of TensorFlow Lite, asks for it"},
-        // vec_dot_type in ggml/src/ggml-cpu/ggml-cpu.c.
+        // The formats are those of vec_dot_type in ggml/src/ggml-cpu/ggml-cpu.c.
         {.name = "ggml",
          .markers = {"ggml-cpu/ggml-cpu.c"},
          .files = {"libggml-cpu"},
@@ -92,22 +95,23 @@ std::span<const KnownBypass> known_bypasses() {
          .markers = {"gemm will use load-time value"},
          .files = {"libncnn."},
          .message = "multiplies with its own kernels, by default at FP16 if the processor has it"},
-        // Measured with 2026.4: softmax(q k) v is one node of its own code, with brgemm kernels of its oneDNN, which
-        // print no lines, and its INFERENCE_PRECISION_HINT was bf16 on a processor with avx512_bf16.
+        // Measured with OpenVINO 2026.4: softmax(q k) v runs as one node of OpenVINO's own code, with brgemm kernels
+        // of its copy of oneDNN, which print no verbose lines. INFERENCE_PRECISION_HINT was bf16 on a processor with
+        // avx512_bf16.
         {.name = "OpenVINO",
          .markers = {"N2ov9intel_cpu9BrgemmCPUE"},
          .files = {"libopenvino_intel_cpu_plugin."},
          .message = "multiplies in code that it makes itself (attention), by default at BF16 if the processor has it",
          .remedy = "the property INFERENCE_PRECISION_HINT=f32 keeps it at float32"},
-        // dlib's tensors and the loops over them have one type, float (dlib/cuda/tensor.h,
+        // dlib's tensors, and the loops over them, have the single type float (dlib/cuda/tensor.h,
         // matrix/matrix_default_mul.h).
         {.name = "dlib",
          .markers = {"N4dlib16resizable_tensorE"},
          .message = "its networks multiply float32 with their own code if it was built without a BLAS (as in the "
                     "wheels)",
          .is_float32 = true},
-        // The markers are in callers of OpenCV, since many programs load OpenCV without using it (Debian's torch
-        // does). Net::Impl::setPreferableTarget (modules/dnn) says that only ARM has FP16.
+        // The markers are texts in callers of OpenCV, because many programs, such as Debian's torch, load OpenCV
+        // without using it. Net::Impl::setPreferableTarget (modules/dnn) says that only ARM has FP16.
         {.name = "OpenCV",
          .markers = {"_ZN2cv3Mat", "core/src/matmul."},
          .files = {"cv2."},
@@ -126,15 +130,16 @@ std::span<const KnownBypass> known_bypasses() {
          .message = "multiplies with its own kernels, also at FP16 and BF16"},
         {.name = "ml_dtypes",
          .files = {"_ml_dtypes_ext."},
-         // A product of such an array and one of float32 runs in numpy's loops, at float32, and so does one of
-         // float32 with `out` of such a type; only the result is rounded (measured, 0.6.0: np.dot, matmul, einsum,
-         // inner).
+         // A product of an array of ml_dtypes with a float32 array runs in numpy's loops at float32. The same holds
+         // for a float32 product whose `out` is an array of ml_dtypes; only the result is rounded (measured with
+         // ml_dtypes 0.6.0: np.dot, matmul, einsum, inner).
          .message =
              "multiplies arrays of its types (bfloat16, float8_e4m3 …) in its own loops, which take no arrays of "
              "float32",
          .is_float32 = true},
-        // numba always loads llvmlite. It has no half precision on CPUs (numba 0.68: "NotImplementedError: float16"),
-        // and LLVM rounds no operand by itself. Other programs that load llvmlite compile what they wrote.
+        // numba always loads llvmlite. It has no half precision on CPUs (numba 0.68 says "NotImplementedError:
+        // float16"), and LLVM itself rounds no operands. Other programs that load llvmlite compile the code that they
+        // wrote.
         {.name = "numba",
          .title = "numba (llvmlite)",
          .files = {"libllvmlite."},
@@ -145,13 +150,14 @@ std::span<const KnownBypass> known_bypasses() {
          .title = "PDL (Perl)",
          .markers = {"pdl_matmult_readdata", "PDL::Primitive::matmult"},
          .message = "multiplies with its own kernels, without calling a BLAS function",
-         .is_float32 = true},  // no type is narrower than float (Basic/Core/Types.pm.PL)
+         .is_float32 = true},  // no type of PDL is narrower than float (Basic/Core/Types.pm.PL)
         {.name = "CLBlast",
          .files = {"libclblast.", "libclBLAS."},
          .message = "multiplies with OpenCL, in its own functions"},
-        // The files are drivers, which are loaded when a program looks for devices. Programs that merely link
-        // libOpenCL or libvulkan load no driver. NVIDIA's Vulkan driver also serves OpenGL, and has a separate file
-        // for Vulkan's kernels. NVIDIA's profilers, which torch loads, look up drivers and are excluded.
+        // The files for OpenCL and Vulkan are drivers, which are loaded when a program looks for devices. Programs
+        // that merely link libOpenCL or libvulkan load no driver. NVIDIA's Vulkan driver also serves OpenGL, and has
+        // a separate file for Vulkan's kernels. NVIDIA's profilers, which torch loads, look up drivers, so they are
+        // excluded.
         {.name = "OpenCL",
          .markers = {"clIcdGetPlatformIDsKHR"},
          .files = {"libpocl.", "libnvidia-opencl.", "libamdocl64.", "libigdrcl.", "libintelocl.", "libMesaOpenCL.",
@@ -166,7 +172,8 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "SYCL",
          .files = {"libsycl.", "libacpp-rt.", "libhipSYCL-rt.", "libmkl_sycl"},
          .message = runs_kernels_of_programs},
-        // With -fexternal-blas, programs of gfortran call a BLAS for large matrices, which the shim sees.
+        // Programs that gfortran compiles with -fexternal-blas call a BLAS for large matrices, and the shim sees
+        // these calls.
         {.name = "MATMUL",
          .title = "MATMUL of gfortran",
          .markers = {"_gfortran_matmul_r4", "_gfortran_matmul_c4"},
@@ -177,7 +184,7 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .markers = {"CUDNN_NVTX_LEVEL"},
          .files = {"libcudnn.so", "libcudnn_graph.",
-                   "libcudnn_ops_infer."},  // cuDNN's other parts need one of the last two
+                   "libcudnn_ops_infer."},  // cuDNN's other libraries need one of the last two files
          .except = {"libcudnn_adv.", "libcudnn_cnn.", "libcudnn_ops."},
          .message = "on a GPU, convolutions, recurrent layers and attention run in its own kernels; only its "
                     "engines' calls of cublasLt are seen",
@@ -188,8 +195,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libcusparseLt."},
          .message = "on a GPU, products with sparse matrices run in its own kernels",
          .remedy = "no variable switches its TF32 off: give it no float32 matrices"},
-        // The markers are in callers of cuSPARSE, since every torch for GPUs loads libcusparse. Formats other than
-        // Blocked-ELL have no kernels for TF32.
+        // The markers are texts in callers of cuSPARSE, because every torch for GPUs loads libcusparse. cuSPARSE has
+        // kernels for TF32 only for the format Blocked-ELL.
         {.name = "cuSPARSE",
          .device = "gpu",
          .markers = {"cusparseCreateBlockedEll", "cusparseCreateConstBlockedEll"},
@@ -241,7 +248,8 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "CUTLASS",
          .device = "gpu",
          .markers = {"7cutlass"},
-         // NVIDIA's own libraries are intercepted or have rows of their own (for cuSPARSE, its callers have one).
+         // NVIDIA's own libraries are excluded because they are intercepted or have other entries in this table. The
+         // entry for cuSPARSE recognises its callers.
          .except = {"libcublas", "libcudnn", "libcusparse", "libcusolver", "libcutensor", "libcufft", "libnv"},
          .message = "on a GPU, products run in kernels that are compiled into the library (in torch: attention, and "
                     "some sparse and low-precision products)",

@@ -1,5 +1,5 @@
-// Table of the libraries that multiply without calling an intercepted function, with one row for each bypass.
-// `doctor`, `verify` and the summary of `run` use it to find bypasses.
+// The table of the libraries that multiply without calling an intercepted function, with one entry for each bypass.
+// `doctor`, `verify` and the summary of `run` use the table to find bypasses.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,28 @@
 
 namespace fp32shim::cli {
 
-/// A bypass, recognised by a text inside a file (a marker) or by the file's name. Markers come from libraries as they
-/// are distributed. A text is unsuitable as a marker if a compiler may drop it or other libraries quote it.
+/// A bypass that is recognised by a text inside a file (a marker) or by the file's name. The markers were taken from
+/// the libraries as they are distributed. A text that a compiler may drop, or that other libraries quote, is no
+/// suitable marker.
 struct KnownBypass {
-    std::string_view name;                    ///< word for `--assume-unused`
-    std::string_view title = name;            ///< name in messages
-    std::string_view device = "cpu";          ///< `gpu`: counts only if a GPU driver was loaded; otherwise `cpu`
-    std::vector<std::string_view> markers{};  ///< texts inside files; each implies this bypass
-    std::vector<std::string_view> files{};    ///< beginnings of file names; each implies this bypass
-    std::vector<std::string_view> except{};   ///< beginnings of file names; each excludes this bypass
-    std::string_view message;                 ///< text after the title in messages: how the bypass multiplies
-    std::string_view remedy{};                ///< advice on how to control the bypass; empty: none
-    std::uint16_t pins = 0;   ///< environment variables (pin_…) that together keep products at float32
-    bool is_float32 = false;  ///< float32 data always multiplies at float32, so no verdict depends on it. Its comment
-                              ///< names the source. What the program itself converted is not float32 data
-    /// Features of x86-64 processors (bits of record/processor.hpp). On a processor that has none of them, the
-    /// library multiplies at float32, unless it uses a GPU. 0: not known.
+    std::string_view name;          ///< name that `--assume-unused` accepts
+    std::string_view title = name;  ///< name in messages
+    std::string_view device =
+        "cpu";  ///< `gpu` if the bypass counts only when a GPU driver was loaded; otherwise `cpu`
+    std::vector<std::string_view> markers{};  ///< texts inside files, each of which implies this bypass
+    std::vector<std::string_view> files{};    ///< beginnings of file names, each of which implies this bypass
+    std::vector<std::string_view> except{};   ///< beginnings of file names, each of which excludes this bypass
+    std::string_view message;   ///< text after the title in messages, which says how the bypass multiplies
+    std::string_view remedy{};  ///< advice on how to control the bypass; empty if there is none
+    std::uint16_t pins =
+        0;  ///< bits of the environment variables (pin_…) that together keep products at float32; 0 if there are none
+    bool is_float32 = false;  ///< float32 data is always multiplied at float32, so no verdict of `verify` depends on
+                              ///< this bypass. A comment in the table names the source of this fact. Data that the
+                              ///< program itself has converted is not float32 data
+    /// Bits of x86-64 processor features (see record/processor.hpp). On a processor that has none of these features,
+    /// the library multiplies at float32, unless it uses a GPU. The value is 0 if the needed features are unknown.
     std::uint16_t needs = 0;
-    std::string_view needs_source{};  ///< text in parentheses: the source for `needs`
+    std::string_view needs_source{};  ///< source of the value of `needs`, to be shown in parentheses
 };
 
 std::span<const KnownBypass> known_bypasses();

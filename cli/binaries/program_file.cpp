@@ -23,7 +23,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns a question about a word that is no program: it may lack its interpreter, or be a whole command in quotes.
+/// Returns a hint about a word that is no program, because the word may lack its interpreter, be an option, or be a
+/// whole command in quotes. Returns an empty text if no hint fits.
 std::string question_about(const std::string& name) {
     if (name.starts_with("--")) return "; options of fp32shim go before the --";
     const std::string first = name.substr(0, name.find(' '));
@@ -53,7 +54,8 @@ ProgramFile read_program_file(const std::string& path) {
     return {Lookup::found, path, {}};
 }
 
-/// Returns the program that `env` starts for a `#!` line; empty if there is none.
+/// Returns the path of the program that `env` starts for the `#!` line of `script`, or an empty text if there is
+/// none.
 std::string started_by_env(const std::string& script) {
     std::ifstream file(script);
     std::string line;
@@ -80,7 +82,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
         const std::string folder(colon == 0 || folders.empty() ? "." : folders.substr(0, colon));
         ProgramFile candidate = read_program_file(folder + '/' + name);
         if (candidate.lookup == Lookup::found) return candidate;
-        // If this user may not search the folder, the program is probably not in it.
+        // If this user may not search the folder, the program is probably not in it, so the folder is ignored.
         const bool is_there = candidate.lookup == Lookup::not_executable && access(folder.c_str(), X_OK) == 0;
         if (is_there && !refused) refused = candidate;
         if (colon == std::string_view::npos) break;

@@ -1,4 +1,4 @@
-// Finds the file of a program, and decides if the shim can be preloaded into it.
+// Finds the file of a program, and decides whether the shim can be preloaded into it.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +14,34 @@ enum class Lookup : std::uint8_t { found, not_found, not_executable };
 /// A program file found by find_program(), or the reason why it cannot be started.
 struct ProgramFile {
     Lookup lookup = Lookup::not_found;
-    std::string path;   ///< path for execve; if nothing was found, the name that was searched
-    std::string cause;  ///< reason why the program was not found or cannot be executed
+    std::string path;   ///< path for execve; if the program was not found, the searched name
+    std::string cause;  ///< reason why the program was not found or cannot be executed; empty if it was found
 };
 
-/// Finds `name` as a shell does. A name with a slash is a path; other names are searched in `path_variable`, the
-/// value of PATH. Null stands for the C library's default.
+/// Finds the program `name` as a shell does. A name with a slash is a path; other names are searched in the folders
+/// of `path_variable`, the value of PATH. If it is null, the C library's default folders are searched.
 ProgramFile find_program(const std::string& name, const char* path_variable);
 
-/// Returns the path of this command's file; without /proc, derives it from the name with which it was started. Empty
-/// on failure.
+/// Returns the path of the running `fp32shim` program. Without /proc, derives the path from the name with which the
+/// program was started. Returns an empty text on failure.
 std::string own_program_path();
 
-/// Returns the first regular file of this name in `folders`, which are relative to that of this command or absolute;
-/// empty if there is none.
+/// Returns the path of the first regular file named `name` in `folders`, or an empty text if there is none. A folder
+/// is absolute, or relative to the folder of the running program.
 std::string find_installed_file(std::initializer_list<const char*> folders, const char* name);
 
-/// Returns true for an ELF file of any architecture.
+/// Returns true if the file is an ELF file of any architecture.
 bool is_elf_file(const std::string& path);
 
-/// Reason why the shim cannot be preloaded into a program. The reason `seen` means that it can, as far as is known.
+/// The reason why the shim cannot be preloaded into a program. WhyUnseen::seen means that it can be, as far as is
+/// known.
 struct PreloadObstacle {
     record::WhyUnseen why = record::WhyUnseen::seen;
-    std::string text;  ///< text after the program's name: `is statically linked`; empty if `why` is `seen`
+    std::string text;  ///< text after the program's name, such as `is statically linked`; empty if `why` is `seen`
 };
 
-/// Decides if the shim can be preloaded into the program at `path`. For a script (`#!`), its interpreter counts.
+/// Decides whether the shim can be preloaded into the program at `path`. If the program is a script (`#!`), examines
+/// the script's interpreter instead.
 PreloadObstacle find_preload_obstacle(const std::string& path);
 
 }  // namespace fp32shim::cli

@@ -16,7 +16,7 @@ ShimLibrary checked_shim_library(std::filesystem::path path) {
     path = std::filesystem::absolute(path, error);
     if (error || !std::filesystem::is_regular_file(path, error))
         return {{}, "the library to preload does not exist: " + policy::quoted_path(path.string())};
-    // LD_PRELOAD is a list, and its separators cannot be quoted.
+    // LD_PRELOAD is a list whose separators, colons and white space, cannot be quoted.
     if (path.string().find_first_of(" :\t\n") != std::string::npos)
         return {{},
                 "LD_PRELOAD cannot hold a path with a blank or a colon: " + policy::quoted_path(path.string()) +

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t size_limit = 64 << 20;
 
-/// Sends a message: its size, then its content as CBOR. Returns false if the other process is gone.
+/// Sends the size of a message and then its content as CBOR. Returns false if the other process is gone.
 bool send_message(int socket, const Message& message) {
     std::string text(sizeof(std::uint32_t), '\0');
     Message::to_cbor(message, text);
@@ -46,7 +46,7 @@ bool receive_bytes(int socket, char* to, std::size_t size) {
     return true;
 }
 
-/// Waits for a message. Returns nullopt if the other process is gone, or sent something else.
+/// Waits for a message. Returns nullopt if the other process is gone or sent something that is not a message.
 std::optional<Message> receive_message(int socket) {
     std::uint32_t size = 0;
     if (!receive_bytes(socket, reinterpret_cast<char*>(&size), sizeof size) || size > size_limit) return std::nullopt;
@@ -56,7 +56,7 @@ std::optional<Message> receive_message(int socket) {
     return message.is_discarded() ? std::nullopt : std::optional(std::move(message));
 }
 
-/// Limits this process, so that the code that it runs can at worst end it.
+/// Restricts this process, so that faulty code in it can do no harm except ending this process.
 void restrict_process(std::uint64_t memory) {
     for (const int signal_number : {SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
         signal(signal_number, SIG_DFL);
@@ -74,8 +74,8 @@ void restrict_process(std::uint64_t memory) {
     for (const int standard : {0, 1, 2}) dup2(nowhere, standard);
 }
 
-/// Answers questions from the socket until the other process closes it. SIGALRM ends this process if it takes too
-/// long. It ends without the destructors of foreign libraries.
+/// Answers questions from the socket until the other process closes the socket. SIGALRM ends this process if an
+/// answer takes too long. The process ends without running the destructors of foreign libraries.
 [[noreturn]] void answer_questions(int socket, const WorkerProcess::AnswerFunction& answer, unsigned seconds) {
     try {
         while (const auto question = receive_message(socket)) {
@@ -115,8 +115,8 @@ bool WorkerProcess::ensure_started() {
     return process_ > 0;
 }
 
-/// Ends the child and returns its status. A signal other than 0 is sent to it; otherwise it ends because its socket
-/// is closed.
+/// Ends the child process and returns its status. If `signal_number` is not 0, sends this signal to the child;
+/// otherwise the child ends because its socket is closed.
 int WorkerProcess::end_process(int signal_number) {
     if (socket_ < 0) return 0;
     close(socket_);

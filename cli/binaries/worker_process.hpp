@@ -1,5 +1,5 @@
-// Runs code in a child process that reads untrusted files or belongs to foreign libraries: it may crash, hang, start
-// threads or print.
+// Runs code in a child process, because the code reads untrusted files or belongs to foreign libraries. Such code may
+// crash, hang, start threads or print.
 #pragma once
 
 #include <sys/types.h>
@@ -11,23 +11,26 @@
 
 namespace fp32shim::cli {
 
-/// A question or an answer, in JSON.
+/// A question to the child process or its answer, in JSON.
 using Message = nlohmann::json;
 
-/// Answer of a child process. Its texts may not be UTF-8.
+/// The answer of a child process. Its texts may not be valid UTF-8.
 struct WorkerAnswer {
     Message value;
-    std::string problem;  ///< reason why there is no answer, as the end of a sentence: `was killed by signal 11`
+    std::string problem;  ///< reason why there is no answer, as the end of a sentence such as `was killed by signal
+                          ///< 11`; empty if there is one
 };
 
-/// A child process that answers questions. It is forked for the first question, and for the next one after it has
-/// ended. Its stdin, stdout and stderr are /dev/null. Only one thread at a time may use an object. The child
-/// allocates memory and opens libraries, so no other thread may be in dlopen when it is forked.
+/// A child process that answers questions. It is forked for the first question, and again for the next question after
+/// it has ended. Its stdin, stdout and stderr are /dev/null. Only one thread at a time may use an object of this
+/// class. The child allocates memory and opens libraries, so no other thread may be in dlopen() when the child is
+/// forked.
 class WorkerProcess {
   public:
     using AnswerFunction = std::function<Message(const Message& question)>;
 
-    /// Runs `answer` in the child, which may take `seconds` for each question and has `memory` bytes for data.
+    /// Runs `answer` in the child process, which may take `seconds` for each question and has `memory` bytes for its
+    /// data.
     explicit WorkerProcess(AnswerFunction answer, unsigned seconds = 20, std::uint64_t memory = UINT64_MAX);
     ~WorkerProcess();
     WorkerProcess(const WorkerProcess&) = delete;

@@ -1,5 +1,5 @@
-// fp32shim bisect: finds products to keep exact so that a command is acceptable, by running it under policies that
-// lower some of its products.
+// Implements `fp32shim bisect`, which finds the products that must stay exact so that a command is acceptable. It
+// runs the command under policies that lower some of its products.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -29,9 +29,10 @@
 namespace fp32shim::cli {
 namespace {
 
-// ---- Runs of the command with sets of groups lowered, and their verdicts.
+// ---- The following code runs the command with sets of groups of products at a lower precision, and judges the runs.
 
-/// Writes the policies of sets, judges the runs, and tells the user of each outcome.
+/// Writes a policy for each set of groups that is to be tested, runs the command under it, judges the runs, and tells
+/// the user each outcome.
 class CommandSetRunner : public SetRunner {
   public:
     CommandSetRunner(const BisectSettings& settings, TrialRunner& trials, GroupList& groups)
@@ -39,10 +40,10 @@ class CommandSetRunner : public SetRunner {
 
     std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) override;
     void report_outcome(const TestedSet& tested) override;
-    /// Runs the command with only these groups lowered, to coarsest_precision. Returns nullopt if no product ran at
-    /// that precision.
+    /// Runs the command with the products of `groups` at coarsest_precision and all others exact. Returns nullopt if
+    /// no product ran at that precision.
     std::optional<SetRunResult> run_coarsest(const Subset& groups);
-    /// Returns sentences about what the judgements of the runs leave out or take for granted.
+    /// Returns sentences about facts that the judgements of the runs leave out or assume.
     std::string caveats() const;
 
   private:
@@ -59,12 +60,13 @@ class CommandSetRunner : public SetRunner {
     TrialRunner& trials_;
     GroupList& groups_;
     std::uint64_t run_count_ = 0;
-    std::size_t first_groups_ = 0;  ///< number of groups after the first run
-    double longest_exact_ = 0;      ///< seconds
-    double slowest_failure_ = 0;    ///< longest time of a run that failed by its end, relative to longest_exact_
+    std::size_t first_groups_ = 0;  ///< number of groups that were known after the first run
+    double longest_exact_ = 0;      ///< longest time in seconds of a run with all products exact
+    double slowest_failure_ =
+        0;  ///< longest time of a lowered run that did not end with status 0, relative to longest_exact_
 };
 
-constexpr int undecided_status = 125;  ///< exit status of a command that cannot be judged, as for `git bisect run`
+constexpr int undecided_status = 125;  ///< exit status of a command that cannot be judged, as in `git bisect run`
 
 RunRequest CommandSetRunner::request_for(const TestedSet& tested, const PolicySettings& policy) const {
     return tested.lowered == Lowered::only ? request_lowering_only(groups_, tested.set, policy, tested.calls)
@@ -111,7 +113,8 @@ SetRunResult CommandSetRunner::judge_trial(const Trial& trial, const TestedSet& 
     return run;
 }
 
-/// Adds the groups that a run has met to those of the search, and notes in `run` which of them ran, and how.
+/// Adds the groups that a run has met to the groups of the search, and stores in `run` which groups ran, how often
+/// and at which formats.
 void CommandSetRunner::add_met_groups(const RecordedProducts& products, const TestedSet& tested,
                                       bool takes_new_groups, SetRunResult& run) {
     const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
@@ -136,7 +139,7 @@ void CommandSetRunner::add_met_groups(const RecordedProducts& products, const Te
     for (auto& [format, set] : run.other_formats) std::ranges::sort(set);
 }
 
-/// Throws SearchAborted if runs keep meeting groups that no earlier run met.
+/// Throws SearchAborted if new runs keep meeting groups that no earlier run has met.
 void CommandSetRunner::refuse_endless_groups() {
     const std::size_t now = groups_.all().size();
     if (first_groups_ == 0) first_groups_ = now;
@@ -147,7 +150,7 @@ void CommandSetRunner::refuse_endless_groups() {
                         exit_code::inconclusive};
 }
 
-/// Compares the time of a run that has failed with that of the exact ones.
+/// Updates the longest time of exact runs, or the longest relative time of lowered runs that have failed.
 void CommandSetRunner::note_time(const Trial& trial, const TestedSet& tested, const SetRunResult& run) {
     if (tested.is_everything_exact())
         longest_exact_ = std::max(longest_exact_, trial.duration_seconds());
@@ -166,7 +169,8 @@ std::string CommandSetRunner::caveats() const {
     return text;
 }
 
-/// Estimates the number of all runs, assuming two culprits among the lines that were lowered.
+/// Sets the number of runs that the search is expected to need, assuming that two of the source lines that were
+/// lowered are culprits.
 void CommandSetRunner::estimate_runs(const SetOutcome& everything_lowered) {
     const std::size_t lines = groups_.split(everything_lowered.lowered, line_key).size();
     if (everything_lowered.verdict == Verdict::acceptable || lines == 0) return;
@@ -200,7 +204,7 @@ void CommandSetRunner::report_outcome(const TestedSet& tested) {
         fmt::format("{} ({}{})", to_string(outcome.verdict), how, outcome.is_flaky ? "; equal runs differed" : ""));
 }
 
-/// The precision at which products of float64 are tried by default.
+/// The precision at which float64 products are tried by default.
 constexpr std::string_view float64_precision = "fp32";
 
 struct BisectOptions : SearchOptions {
@@ -214,7 +218,7 @@ struct BisectOptions : SearchOptions {
     }
 };
 
-/// Returns what is wrong with the combination of options; empty if it is valid.
+/// Returns the problem with the combination of options, or an empty text if the combination is valid.
 std::string problem_in_options(const BisectOptions& options) {
     const bool is_float32 = options.types() == TriedTypes::float32;
     if (is_float32 && options.precision == float64_precision)
@@ -228,7 +232,7 @@ std::string problem_in_options(const BisectOptions& options) {
     return {};
 }
 
-/// Throws SearchAborted if the command is not acceptable even with everything exact, or has no products.
+/// Throws SearchAborted if the command is not acceptable even with all products exact, or if it has no products.
 void check_exact_run(const SetOutcome& exact, const Trial& run, const GroupList& groups, TriedTypes types) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict == Verdict::acceptable) {
@@ -249,8 +253,8 @@ void check_exact_run(const SetOutcome& exact, const Trial& run, const GroupList&
         exit_code::finding};
 }
 
-/// Checks whether the answer of the command depends on its products: by the outputs of the runs so far and, if
-/// everything may be lowered and ran on a CPU, by a run at the coarsest precision.
+/// Checks whether the output of the command depends on its products. Compares the outputs of the runs so far. If all
+/// products may be lowered and ran on a CPU, also makes a run at the coarsest precision.
 void check_dependence(const SetTester& tester, CommandSetRunner& sets, SearchConclusion& findings) {
     if (!findings.doubt.empty()) return;
     const SetOutcome& exact = *tester.find_outcome(Lowered::only, {});
@@ -274,7 +278,7 @@ void check_dependence(const SetTester& tester, CommandSetRunner& sets, SearchCon
         findings.dependence = proven_dependence_text(is_acceptable ? "changed" : "was not acceptable", is_equal);
 }
 
-/// Writes the policy if a run under it was acceptable, and prints the result.
+/// Writes the policy file if a run under the policy was acceptable, and prints the result. Returns the exit code.
 int write_policy_and_result(const BisectOptions& options, BisectResult result) {
     const SearchConclusion& findings = result.findings;
     const std::string& doubt = findings.doubt;
@@ -295,7 +299,7 @@ int write_policy_and_result(const BisectOptions& options, BisectResult result) {
         exit_code::inconclusive};
 }
 
-/// Searches, and prints the result.
+/// Makes the search and prints the result. Returns the exit code.
 int search(const BisectOptions& options, TrialRunner& trials) {
     const WorkingFolderSnapshot folder;
     BisectSettings settings{.policy = {options.precision, options.cpu, options.name, options.types()},

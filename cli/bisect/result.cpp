@@ -18,7 +18,7 @@ std::string share_of_work(const Subset& set, const GroupList& groups) {
     return work_share_text(groups.work_of(set), groups.total_work());
 }
 
-/// Returns `sgemm_ 64x64x64`; for several products, `sgemm_, ssymm_: 5 sizes`.
+/// Returns a text such as `sgemm_ 64x64x64` or, if the products have several sizes, `sgemm_, ssymm_: 5 sizes`.
 std::string product_text(const Subset& set, const GroupList& groups) {
     std::set<std::string> functions;
     std::set<std::string> sizes;
@@ -37,18 +37,19 @@ std::vector<std::string> locations_of(const std::vector<Subset>& sets, const Gro
     return locations;
 }
 
-/// Returns the outcome of a set; one without runs if the set did not run.
+/// Returns the outcome of the tested set, or an outcome without runs if the set was not tested.
 SetOutcome outcome_of(const BisectResult& result, Lowered lowered, const Subset& set) {
     const SetOutcome* const outcome = result.tester.find_outcome(lowered, set);
     return outcome == nullptr ? SetOutcome() : *outcome;
 }
 
-/// Returns the outcome under the policy, which keeps the groups of all culprits exact.
+/// Returns the outcome of runs under the found policy, which keeps the groups of all culprits exact.
 SetOutcome policy_outcome(const BisectResult& result) {
     return outcome_of(result, Lowered::all_but, groups_of_culprits(result.findings.culprits));
 }
 
-/// Returns the outcome under the policy with one culprit lowered as well.
+/// Returns the outcome of runs in which the groups of `culprit` were lowered in addition to those that the found
+/// policy lowers.
 SetOutcome outcome_with_lowered(const BisectResult& result, const Culprit& culprit) {
     return outcome_of(result, Lowered::all_but,
                       without(groups_of_culprits(result.findings.culprits), culprit.groups));
@@ -62,8 +63,8 @@ std::string share_of_runs(std::uint64_t count, std::uint64_t runs) {
     return fmt::format("{} of {}", count, counted(runs, "run"));
 }
 
-/// Returns `fails alone (2 of 2 runs)`, or `fails together with train.py:9 f (2 of 2 runs), but not alone (0 of 1
-/// run)`. A set that the search did not run is called not tried.
+/// Returns the reason why a culprit stays exact, such as `fails alone (2 of 2 runs)`, or `fails together with
+/// train.py:9 f (2 of 2 runs), but not alone (0 of 1 run)`. Says `not tried` about a set that the search did not run.
 std::string reason_text(const Culprit& culprit, const BisectResult& result) {
     if (culprit.is_untried) return "not tried with all its calls";
     const auto count_in = [&culprit](const SetOutcome& outcome) {
@@ -94,7 +95,7 @@ std::string reason_text(const Culprit& culprit, const BisectResult& result) {
     return text;
 }
 
-/// Returns the culprits that contain any of these groups.
+/// Returns the culprits that contain at least one of `groups`.
 std::vector<const Culprit*> culprits_of(const Subset& groups, const std::vector<Culprit>& culprits) {
     std::vector<const Culprit*> found;
     for (const Culprit& culprit : culprits)
@@ -102,7 +103,7 @@ std::vector<const Culprit*> culprits_of(const Subset& groups, const std::vector<
     return found;
 }
 
-/// Returns the number of groups that occurred only after the first run.
+/// Returns the number of groups that runs met only after the first run.
 std::size_t count_new_groups(const BisectResult& result) {
     std::set<GroupKey> met;
     for (const TestedSet& tested : result.tester.tested_sets())
@@ -125,7 +126,8 @@ std::string tried_text(const BisectResult& result) {
     return text;
 }
 
-/// Returns a sentence about runs in which one culprit was lowered beside all that the policy lowers.
+/// Returns a sentence about the runs in which one culprit was lowered in addition to the groups that the policy
+/// lowers. Returns an empty text if such a run was acceptable or missing.
 std::string need_text(const BisectResult& result) {
     const std::vector<Culprit>& culprits = result.findings.culprits;
     std::uint64_t runs = 0;
@@ -148,7 +150,7 @@ std::string need_text(const BisectResult& result) {
                        share_of_runs(bad, runs));
 }
 
-/// Returns a sentence for each set of culprits that may be lowered together.
+/// Returns a sentence for each set of culprits that may be lowered together, although each of them was found to fail.
 std::string lowered_together_text(const BisectResult& result) {
     std::string text;
     for (const std::vector<Subset>& sets : result.findings.lowered_together)
@@ -157,7 +159,7 @@ std::string lowered_together_text(const BisectResult& result) {
     return text;
 }
 
-/// Returns the assumption under which the result holds, and the evidence for it.
+/// Returns the assumption under which the result is valid, and the evidence for the assumption.
 std::string certainty_text(const BisectResult& result) {
     if (!result.findings.doubt.empty()) return fmt::format("Not certain: {}.\n", result.findings.doubt);
     if (!result.tester.failure_rates()) {
@@ -179,7 +181,8 @@ std::string certainty_text(const BisectResult& result) {
         std::ceil(100 * result.tester.failure_rates()->by_cause), 100 * error_of_a_search);
 }
 
-/// Returns a sentence about groups that ran with everything exact, and never under the policy.
+/// Returns a sentence about groups that ran with all products exact, but never under the policy. Returns an empty
+/// text if there are none.
 std::string only_exact_text(const BisectResult& result) {
     const Subset exact = groups_of_culprits(result.findings.culprits);
     const Subset missing =
@@ -189,7 +192,7 @@ std::string only_exact_text(const BisectResult& result) {
                        listed(locations_of(result.groups.split(missing, line_key), result.groups), 5));
 }
 
-/// Returns a caveat on how float64 products were tried.
+/// Returns a caveat on the way in which float64 products were tried, or an empty text if float32 products were tried.
 std::string float64_trial_caveat(const BisectResult& result) {
     if (result.settings.policy.types != TriedTypes::float64) return {};
     if (result.settings.policy.precision == policy::to_string(policy::Precision::sgemm))
@@ -200,12 +203,12 @@ std::string float64_trial_caveat(const BisectResult& result) {
            "rounded, too; --precision sgemm tries that.\n";
 }
 
-/// Returns `at`; `asked to run at` if some groups ran at another format than the one asked for.
+/// Returns `at`, or `asked to run at` if some groups ran in another format than the requested one.
 std::string_view at_text(const SetOutcome& outcome) {
     return outcome.other_formats.empty() ? "at" : "asked to run at";
 }
 
-/// Returns `with all others at high, 2 of 2 runs were acceptable`.
+/// Returns a text such as `with all others at high, 2 of 2 runs were acceptable`.
 std::string enough_text(const BisectResult& result) {
     const SetOutcome outcome = policy_outcome(result);
     return fmt::format("with all others {} {}, {} {} acceptable", at_text(outcome), result.settings.policy.precision,
@@ -270,8 +273,8 @@ std::string_view outcome_word(const SearchConclusion& findings) {
     return findings.culprits.empty() ? "acceptable" : "found";
 }
 
-/// Returns sentences about FP32_MATMUL_FLOOR, and about groups that did not run at the precision that the policy asks
-/// for.
+/// Returns sentences about the variable FP32_MATMUL_FLOOR, and about groups that did not run at the precision that
+/// the policy requests.
 std::string not_lowered_text(const BisectResult& result) {
     const auto places = [&](const Subset& set) {
         return locations_of(result.groups.split(without(set, groups_of_culprits(result.findings.culprits)), line_key),

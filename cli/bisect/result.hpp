@@ -1,4 +1,4 @@
-// Writes the result of `bisect`: the policy file, the table for people, and the JSON.
+// Writes the result of `bisect` in three forms: the policy file, the table for people, and the JSON.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fp32shim::cli {
 
-/// All facts that the output of a result needs.
+/// Holds all facts that are needed to write the result of a search.
 struct BisectResult {
     const GroupList& groups;
     const SourceLineTexts lines;
@@ -20,13 +20,14 @@ struct BisectResult {
     SearchConclusion findings;
     FoundPolicy policy;
     std::vector<std::string> left_files;  ///< files of the working folder that changed during the search
-    std::string caveats;                  ///< CommandSetRunner::caveats()
-    bool leaves_out_clock = false;        ///< moments of the runs' own clock were not compared
+    std::string caveats;                  ///< the text that CommandSetRunner::caveats() returned
+    bool leaves_out_clock = false;        ///< times that the clock showed during the runs were not compared
 };
 
-/// Returns the text of a policy that lowers everything except the culprits, with comments.
+/// Returns the text of a policy that lowers all products except those of the culprits. Comments in it say why each
+/// stays exact.
 std::string policy_text_of(const BisectResult& result);
-/// Returns a comment on the whole policy.
+/// Returns the comment on the whole policy, which stands at the beginning of the policy file.
 std::string policy_comment(const BisectResult& result);
 
 std::string result_text(const BisectResult& result);

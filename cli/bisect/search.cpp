@@ -14,22 +14,27 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Tests sets of parts, and returns the index of the first that fails; nullopt if none fails.
+/// A function that tests candidates, each a list of parts, and returns the index of the first candidate that fails,
+/// or nullopt if none fails.
 using FirstFailing = std::function<std::optional<std::size_t>(const std::vector<Parts>& candidates)>;
 
-constexpr std::size_t max_sizes = 500;              ///< a line with more sizes is not narrowed down
-constexpr std::size_t max_culprit_sizes = 8;        ///< if a line needs more sizes, the whole line stays exact
-constexpr std::uint64_t max_pairs = 8;              ///< pairs of culprits that are tried lowered together
-constexpr std::uint64_t exact_runs_of_numbers = 5;  ///< exact runs that show the noise of compared numbers
+constexpr std::size_t max_sizes =
+    500;  ///< if a source line has more matrix sizes than this, the search does not test them one by one
+constexpr std::size_t max_culprit_sizes =
+    8;  ///< if more sizes at a source line must stay exact than this, the whole line does
+constexpr std::uint64_t max_pairs = 8;  ///< largest number of pairs of culprits that are lowered together in a test
+constexpr std::uint64_t exact_runs_of_numbers = 5;  ///< number of exact runs that show the noise of compared numbers
 constexpr std::uint64_t max_runs_for_coverage =
-    3;  ///< runs, exact or under the policy, that show whether a group runs again
+    3;  ///< number of exact runs, or of runs under the policy, that show whether a group runs again
 
-constexpr std::uint64_t runs_against_chance = 5;  ///< runs of each of two sets that contradict each other
+constexpr std::uint64_t runs_against_chance =
+    5;  ///< number of runs of each of two sets whose outcomes contradict each other
 
-/// Evidence that contradicts the search so far.
+/// Thrown when evidence contradicts the conclusions of the search so far.
 struct Doubt {
     std::string why;
-    bool is_chance_excluded = false;  ///< equal runs agreed, and more of them would tell no more
+    bool is_chance_excluded =
+        false;  ///< runs of the same set agreed with each other, so more runs would not resolve the contradiction
 };
 
 /// Cuts `parts` into `count` consecutive pieces whose lengths differ by at most one.
@@ -44,7 +49,7 @@ std::vector<Parts> split_evenly(const Parts& parts, std::size_t count) {
     return pieces;
 }
 
-/// Returns, for each piece, the union of all others.
+/// Returns, for each piece, the union of all other pieces.
 std::vector<Parts> complements_of(const std::vector<Parts>& pieces) {
     std::vector<Parts> result(pieces.size());
     for (std::size_t i = 0; i < pieces.size(); ++i)
@@ -53,8 +58,8 @@ std::vector<Parts> complements_of(const std::vector<Parts>& pieces) {
     return result;
 }
 
-/// Returns a 1-minimal set of parts: the set fails, but it passes if any one of its parts is removed. Preconditions:
-/// the set of all `parts` fails, and the empty set passes. The algorithm is ddmin (Zeller and Hildebrandt,
+/// Returns a 1-minimal set of parts. The set fails, but no longer fails if any single one of its parts is removed.
+/// The set of all `parts` must fail, and the empty set must pass. The algorithm is ddmin (Zeller and Hildebrandt,
 /// "Simplifying and isolating failure-inducing input", 2002).
 Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
     std::size_t count = 2;
@@ -66,7 +71,7 @@ Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
             count = 2;
             continue;
         }
-        // With two pieces, each is the complement of the other, so complements need no tests.
+        // If there are only two pieces, each is the complement of the other, so the complements need no tests.
         if (count > 2) {
             const std::vector<Parts> rests = complements_of(pieces);
             if (const auto rest = first_failing(rests)) {
@@ -88,7 +93,7 @@ std::vector<Culprit> all_but_index(std::vector<Culprit> culprits, std::size_t in
     return culprits;
 }
 
-/// The search for culprits. The outcome of each set decides which one is tested next.
+/// The search for culprits. The outcomes of tested sets decide which set is tested next.
 class CulpritSearch {
   public:
     CulpritSearch(const BisectSettings& settings, SetTester& tester, const GroupList& groups)
@@ -119,7 +124,7 @@ class CulpritSearch {
         return outcome;
     }
 
-    /// Returns true if the command is acceptable with these groups exact and all others lowered.
+    /// Returns true if the command is acceptable with the groups in `exact` exact and all others lowered.
     bool is_enough(const Subset& exact) {
         const SetOutcome outcome = test(Lowered::all_but, exact);
         if (SetTester::has_stayed_undecided(outcome))
@@ -129,8 +134,8 @@ class CulpritSearch {
         return outcome.verdict == Verdict::acceptable;
     }
 
-    /// Returns the index of the first candidate that fails with only itself and `fixed` lowered. Up to `jobs`
-    /// candidates without a known outcome run at the same time.
+    /// Returns the index of the first candidate with which the command fails if only the candidate and `fixed` are
+    /// lowered. Up to `jobs` candidates without a known outcome run at the same time.
     std::optional<std::size_t> first_failing(const std::vector<Parts>& candidates, const Subset& fixed) {
         std::vector<Subset> sets;
         sets.reserve(candidates.size());
@@ -153,7 +158,7 @@ class CulpritSearch {
             parts, [&](const std::vector<Parts>& candidates) { return first_failing(candidates, fixed); });
     }
 
-    /// Returns all groups that belong to the same lines as the groups of `set`.
+    /// Returns all groups that belong to the same source lines as the groups of `set`.
     Subset whole_lines(const Subset& set) const {
         std::set<std::pair<std::string, GroupLocation>> lines;
         for (const std::size_t member : set) lines.insert(line_key(groups_[member]));
@@ -163,7 +168,8 @@ class CulpritSearch {
         return result;
     }
 
-    /// Returns the part with the least work as a culprit, with all others as its partners.
+    /// Returns a culprit that consists of the part with the least work. Its partners are `partners` and all other
+    /// parts.
     Culprit culprit_with_least_work(Parts parts, const std::vector<Subset>& partners) const {
         const auto least =
             std::ranges::min_element(parts, {}, [this](const Subset& part) { return groups_.work_of(part); });
@@ -173,17 +179,17 @@ class CulpritSearch {
         return culprit;
     }
 
-    /// Finds a culprit in groups that fail together: first the scopes, then the lines in these scopes, without which
-    /// the command does not fail.
+    /// Finds a culprit among groups that fail together. First finds the scopes without which the command does not
+    /// fail, and then the lines in these scopes without which it does not fail.
     Culprit find_culprit_in(const Subset& suspects) {
         const Parts scopes =
             minimal(groups_.split(suspects, [](const ProductGroup& group) { return group.key.scope; }), {});
         return culprit_with_least_work(minimal(groups_.split(union_of_parts(scopes), line_key), {}), {});
     }
 
-    /// Throws a doubt if two outcomes contradict each other: the command fails with all groups but `exact` lowered,
-    /// and does not fail with only `suspects` lowered, which are all groups that ran lower then. Runs both several
-    /// times to see whether chance is the reason.
+    /// Checks that the command fails with only `suspects` lowered. `suspects` are all groups that ran at the lower
+    /// precision when the command failed with all groups except `exact` lowered. If it does not fail, tests both sets
+    /// several times, to see whether chance is the reason, and throws a Doubt.
     void check_suspects(const Subset& exact, const Subset& suspects) {
         if (!suspects.empty() && is_failure(test(Lowered::only, suspects).verdict)) return;
         const auto run_often = [this](Lowered lowered, const Subset& set) {
@@ -211,7 +217,7 @@ class CulpritSearch {
             agree};
     }
 
-    /// Finds lines such that the command is acceptable if only they stay exact.
+    /// Finds source lines such that the command is acceptable if only the products of these lines stay exact.
     std::vector<Culprit> find_lines() {
         std::vector<Culprit> culprits;
         for (;;) {
@@ -224,14 +230,14 @@ class CulpritSearch {
             tester_.seek_failure_rate_of(outcome);
             if (suspects.empty()) check_suspects(exact, suspects);
             culprits.push_back(find_culprit_in(suspects));
-            // The search among parts of the suspects has not tested all of them together.
+            // The search tested only parts of the suspects, so the set of all suspects may not have been tested.
             if (with_partners(culprits.back()) == suspects) check_suspects(exact, suspects);
         }
     }
 
-    /// Finds sizes of a line that must stay exact so that its other sizes may be lowered. Returns nothing if the
-    /// whole line had better stay exact: because most of its sizes are needed, or because the runs do not tell them
-    /// apart.
+    /// Finds functions and sizes at a source line that must stay exact so that the other products of the line may be
+    /// lowered. Returns nothing if the whole line should stay exact, because most of its sizes must stay exact or
+    /// because the runs do not distinguish the sizes.
     std::vector<Culprit> find_sizes(const Culprit& line, const Subset& other_exact) {
         Subset rest;
         std::ranges::set_intersection(line.groups, ever_lowered_, std::back_inserter(rest));
@@ -257,7 +263,8 @@ class CulpritSearch {
         return {};
     }
 
-    /// Replaces each line by only those of its functions and sizes that must stay exact, where that is acceptable.
+    /// Replaces each culprit that is a whole source line by only those functions and sizes at the line that must stay
+    /// exact, if the command is then acceptable.
     void narrow_down_sizes(std::vector<Culprit>& culprits) {
         tester_.set_takes_new_groups(false);
         for (std::size_t i = 0; i < culprits.size();) {
@@ -271,8 +278,8 @@ class CulpritSearch {
         tester_.set_takes_new_groups(true);
     }
 
-    /// Lowers the first culprit, in falling order of work, without which the others are enough. Returns false if
-    /// there is none.
+    /// Removes the first culprit (the one with the most work) that may be lowered while the others stay exact.
+    /// Returns false if there is none.
     bool lower_one(std::vector<Culprit>& culprits) {
         for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1; ++i) {
             std::vector<Culprit> others = all_but_index(culprits, i);
@@ -283,11 +290,11 @@ class CulpritSearch {
         return false;
     }
 
-    /// Lowers the first pair of culprits, in falling order of work, whose effects cancel. Returns false if none is
-    /// found in the tests that are left.
+    /// Removes the first pair of culprits (those with the most work) that may be lowered together because their
+    /// effects cancel. Returns false if no such pair is found within the tests that are left.
     bool lower_two(SearchConclusion& found, std::uint64_t& tests_left) {
         std::vector<Culprit>& culprits = found.culprits;
-        if (culprits.size() < 3) return false;  // all lowered together are known to fail
+        if (culprits.size() < 3) return false;  // all culprits lowered together are known to fail
         for (std::size_t second = 1; second < culprits.size(); ++second) {
             for (std::size_t first = 0; first < second; ++first) {
                 if (tests_left == 0) return false;
@@ -302,8 +309,8 @@ class CulpritSearch {
         return false;
     }
 
-    /// Lowers each culprit that need not stay exact while the others do, then pairs of culprits whose effects cancel.
-    /// Afterwards, none of the rest can be lowered alone.
+    /// Removes each culprit that may be lowered while the others stay exact, and then pairs of culprits whose effects
+    /// cancel. Afterwards, none of the remaining culprits can be lowered alone.
     void lower_superfluous_culprits(SearchConclusion& found) {
         std::ranges::stable_sort(found.culprits, std::ranges::greater(),
                                  [this](const Culprit& culprit) { return groups_.work_of(culprit.groups); });
@@ -311,21 +318,21 @@ class CulpritSearch {
         while (lower_one(found.culprits) || lower_two(found, tests_left)) continue;
     }
 
-    /// Returns true if the command fails with `set` at the lower precision, but of the group `calls.group` only these
-    /// calls.
+    /// Returns true if the command fails with the groups of `set` lowered. Of the group `calls.group`, only the calls
+    /// in the range `calls` are lowered.
     bool calls_fail(const Subset& set, const CallRange& calls) {
         return is_failure(tester_.test(Lowered::only, set, calls).verdict);
     }
 
-    /// Finds, by bisection, the last and then the first call of a culprit's group that must be lowered to make the
-    /// command fail. It is assumed that a range of calls fails if a part of it fails.
+    /// Finds by bisection the last and then the first call of a culprit's single group that must be lowered to make
+    /// the command fail. Assumes that a range of calls fails if a part of the range fails.
     void narrow_down_calls(Culprit& culprit) {
         const std::uint64_t all = groups_[culprit.groups.front()].calls;
         if (culprit.groups.size() != 1 || all < 2) return;
         seeks_unresolved_ = culprit.tells_nothing;
         const Subset set = with_partners(culprit);
         CallRange found{culprit.groups.front(), 1, all};
-        if (!calls_fail(set, found)) return;  // the number or the order of calls differs between runs
+        if (!calls_fail(set, found)) return;  // this happens if the number or the order of calls differs between runs
         for (std::uint64_t passes = 0; found.last - passes > 1;) {
             const std::uint64_t middle = passes + (found.last - passes) / 2;
             if (calls_fail(set, {found.group, 1, middle}))
@@ -343,7 +350,7 @@ class CulpritSearch {
         if (tester_.confirm_verdict(Lowered::only, set, found)) culprit.calls = found;
     }
 
-    /// Tests the sets again whose failures make the groups a culprit. Returns false if a verdict differs.
+    /// Tests again the sets whose failures made the groups a culprit. Returns false if a verdict has changed.
     bool confirm_culprit(Culprit& culprit, const Subset& exact) {
         seeks_unresolved_ = culprit.tells_nothing;
         if (!culprit.partners.empty() && is_failure(test(Lowered::only, culprit.groups).verdict))
@@ -355,8 +362,8 @@ class CulpritSearch {
                tester_.confirm_verdict(Lowered::all_but, without(exact, culprit.groups));
     }
 
-    /// Tests the sets again on which the findings rest. Returns the reason why they are not certain; empty: there is
-    /// none.
+    /// Tests again the sets on which the findings rest. Returns the reason why the findings are not certain, or an
+    /// empty text if they are certain.
     std::string doubt_about(SearchConclusion& found) {
         const Subset exact = groups_of_culprits(found.culprits);
         tester_.seek_any_failure_rate();
@@ -377,8 +384,8 @@ class CulpritSearch {
                 narrow_down_sizes(found.culprits);
                 lower_superfluous_culprits(found);
             }
-            // The sets that the conclusion rests on run again, unless everything may be lowered and a sequential test
-            // has shown that by many runs.
+            // The sets on which the conclusion rests run again, unless all products may be lowered and a sequential
+            // test with many runs has already shown that.
             if (!found.culprits.empty() || !tester_.expects_random_failures()) found.doubt = doubt_about(found);
             if (found.doubt.empty()) keep_untried_exact(found);
             if (settings_.narrows_calls && found.doubt.empty())
@@ -406,8 +413,8 @@ class CulpritSearch {
 
     const SetOutcome& exact_outcome() const { return *tester_.find_outcome(Lowered::only, {}); }
 
-    /// Returns the number of runs with everything exact that are still to be made, to see whether the command, which
-    /// fails lowered, still passes. Compared numbers may differ by chance, which takes more runs to see.
+    /// Returns the number of runs with all products exact that are still to be made. They show whether the command,
+    /// which fails when lowered, still passes. More runs are needed if compared numbers may differ by chance.
     std::uint64_t exact_runs_wanted() const {
         std::uint64_t wanted = settings_.repeat + 1;
         if (settings_.compares_numbers)
@@ -415,15 +422,15 @@ class CulpritSearch {
         return wanted - std::min(wanted, exact_outcome().runs);
     }
 
-    /// Returns groups about which the acceptable runs under the policy say nothing: these runs made fewer of the
-    /// calls than the first run, and so did some run with everything exact. Runs the command again where that may
-    /// tell.
+    /// Returns groups about which the acceptable runs under the policy show nothing, because these runs, like some
+    /// run with all products exact, made fewer calls of the groups than the first run. Runs the command again where
+    /// another run may show more.
     Subset groups_not_run_again(const Subset& policy) {
         const auto seems_missing = [&] {
             return without(without(exact_outcome().ran, policy), tester_.test(Lowered::all_but, policy).as_often);
         };
         const auto missing = [&] {
-            // Calls that every exact run makes and no run under the policy are an effect of the policy.
+            // Calls that every exact run makes, but no run under the policy, are missing because of the policy.
             return without(seems_missing(), without(exact_outcome().as_often, exact_outcome().less_often));
         };
         while (!without(seems_missing(), exact_outcome().less_often).empty() &&
@@ -435,7 +442,7 @@ class CulpritSearch {
         return missing();
     }
 
-    /// Keeps the groups exact about which the runs say nothing.
+    /// Adds the groups about which the runs show nothing to the culprits, so that these groups stay exact.
     void keep_untried_exact(SearchConclusion& found) {
         const Subset untried = groups_not_run_again(groups_of_culprits(found.culprits));
         if (untried.empty()) return;
@@ -458,8 +465,9 @@ class CulpritSearch {
     const BisectSettings& settings_;
     SetTester& tester_;
     const GroupList& groups_;
-    Subset ever_lowered_;            ///< groups that ran at the lower precision
-    bool seeks_unresolved_ = false;  ///< the search is for groups that make the outcome unresolved (exit status 125)
+    Subset ever_lowered_;  ///< groups that ran at the lower precision in at least one run
+    bool seeks_unresolved_ =
+        false;  ///< the search looks for groups that make the outcome unresolved (exit status 125)
 };
 
 }  // namespace

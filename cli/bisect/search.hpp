@@ -1,4 +1,4 @@
-// The search for the groups that must stay exact for a command to be acceptable, and for the reasons.
+// Searches for the groups of products that must stay exact so that a command is acceptable, and for the reasons.
 #pragma once
 
 #include <cstdint>
@@ -11,39 +11,41 @@
 
 namespace fp32shim::cli {
 
-/// Disjoint sets of groups. The groups of a part are lowered together or not at all.
+/// Disjoint sets (parts) of groups of products. The groups of one part are always lowered together.
 using Parts = std::vector<Subset>;
 
 /// Returns the groups of all `parts`.
 Subset union_of_parts(const Parts& parts);
 
-/// Groups that are kept exact for one reason: a line, or one of its sizes.
+/// Groups of products that stay exact for one reason. They belong to a source line, or to one function and size at
+/// the line.
 struct Culprit {
     Subset groups;
-    std::vector<Subset> partners;  ///< sets that must also be lowered to make the command fail
-    bool tells_nothing = false;  ///< lowering the groups makes the outcome unresolved (exit status 125) instead of a
-                                 ///< failure
-    CallRange calls{};           ///< calls of the only group that suffice to make the command fail
-    bool is_untried = false;  ///< nothing is known about the groups: later runs lacked them, or some of their calls
+    std::vector<Subset> partners;  ///< sets of groups that must also be lowered to make the command fail
+    bool tells_nothing =
+        false;          ///< lowering the groups makes the outcome unresolved (exit status 125) instead of a failure
+    CallRange calls{};  ///< range of calls of the only group that suffices to make the command fail
+    bool is_untried =
+        false;  ///< nothing is known about the groups, because later runs did not make all of their calls
 };
 
-/// The conclusion of a search: the culprits, and reasons for doubt.
+/// The conclusion of a search, which consists of the culprits and of reasons for doubt.
 struct SearchConclusion {
-    std::vector<Culprit> culprits;  ///< empty: everything may be lowered
-    /// Culprits that were found and may be lowered nevertheless, because a run with them lowered together was
+    std::vector<Culprit> culprits;  ///< empty if all products may be lowered
+    /// Sets of culprits that were found, but may be lowered together, because a run that lowered the whole set was
     /// acceptable.
     std::vector<std::vector<Subset>> lowered_together;
-    std::string doubt;  ///< reason why the findings are not certain; empty: no run contradicts them
-    std::string
-        dependence{};  ///< sentence on whether the output depends on lowered products; empty: nothing is known
-    bool is_chance_excluded = false;  ///< more runs would tell no more about the doubt
+    std::string doubt;                ///< reason why the findings are not certain; empty if no run contradicts them
+    std::string dependence{};         ///< sentence that says whether the output depends on lowered products; empty if
+                                      ///< nothing is known about this
+    bool is_chance_excluded = false;  ///< more runs would not resolve the doubt
 };
 
-/// Finds groups to keep exact, so that all others may be lowered. Precondition: the outcomes with everything exact
-/// and with everything lowered are known. Throws InterruptedBySignal and SearchAborted.
+/// Finds groups that must stay exact so that all other groups may be lowered. The outcomes with all products exact
+/// and with all products lowered must be known before. Throws InterruptedBySignal and SearchAborted.
 SearchConclusion find_culprits(const BisectSettings& settings, SetTester& tester, const GroupList& groups);
 
-/// Returns `call 37`, or `calls 12 to 37`.
+/// Returns a text such as `call 37` or `calls 12 to 37`.
 std::string calls_text(const CallRange& calls);
 
 /// Returns the groups of all culprits.

@@ -7,7 +7,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the probability that at most `counts.failed` of all runs fail if each fails with this rate.
+/// Returns the probability that at most `counts.failed` of `counts.total()` runs fail if each run fails with the
+/// probability `rate`.
 double probability_of_at_most(const RunCounts& counts, double rate) {
     double term = std::pow(1 - rate, static_cast<double>(counts.total()));
     double sum = term;

@@ -12,9 +12,11 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::uint64_t min_exact_runs = 20;  ///< runs for an estimate of random failures without --repeat
+constexpr std::uint64_t min_exact_runs =
+    20;  ///< number of exact runs for an estimate of random failures if --repeat does not set it
 constexpr std::uint64_t max_runs_of_a_set = 150;
-constexpr std::uint64_t min_failing_runs = 10;  ///< least number of runs for the failure rate of a set
+constexpr std::uint64_t min_failing_runs =
+    10;  ///< least number of runs from which the failure rate of a set is estimated
 constexpr int max_strictness = 2;
 constexpr double error_of_confirmation = 1e-3;
 
@@ -61,7 +63,7 @@ const SetOutcome* SetTester::find_outcome(Lowered lowered, const Subset& set, co
     return tested == nullptr ? nullptr : &tested->outcome;
 }
 
-/// Returns the entry of a set; adds one without runs if the set is new.
+/// Returns the entry of a tested set. If the set is new, first adds an entry without runs.
 TestedSet& SetTester::find_or_add_set(Lowered lowered, const Subset& set, const CallRange& calls) {
     const auto [index, is_new] = indices_.try_emplace({lowered, set, calls}, tested_.size());
     if (is_new) tested_.push_back({lowered, set, {}, calls});
@@ -83,7 +85,7 @@ std::optional<Verdict> SetTester::verdict_by_rates(const SetOutcome& outcome, co
     return std::nullopt;
 }
 
-/// Returns the verdict on a set; nullopt: more runs are needed.
+/// Returns the verdict on a tested set, or nullopt if more runs are needed.
 std::optional<Verdict> SetTester::verdict_on(const TestedSet& tested) const {
     const SetOutcome& outcome = tested.outcome;
     if (tested.lowered == Lowered::only) return verdict_by_rates(outcome, suspected_, error_);
@@ -93,8 +95,8 @@ std::optional<Verdict> SetTester::verdict_on(const TestedSet& tested) const {
     return is_estimate && outcome.runs < min_failing_runs ? std::nullopt : verdict;
 }
 
-/// Runs the command once for each set, all at the same time. If runs may fail at random, the sets are repeated until
-/// `jobs` runs go on.
+/// Runs the command once for each set, all at the same time. If runs may fail at random, repeats sets until `jobs`
+/// runs are made at once.
 void SetTester::run_each_once(std::vector<TestedSet*> sets) {
     const std::size_t different = sets.size();
     while (is_random_ && sets.size() < settings_.jobs) sets.push_back(sets[sets.size() - different]);
@@ -107,7 +109,7 @@ void SetTester::run_each_once(std::vector<TestedSet*> sets) {
     for (TestedSet* const tested : sets) tested->outcome.verdict = verdict_on(*tested).value_or(Verdict::unresolved);
 }
 
-/// Counts a run with everything exact by whether the run before it lowered something.
+/// If all products were exact in a run, counts the run, separately by whether the run before it lowered products.
 void SetTester::count_exact_run(bool is_exact, Verdict verdict) {
     if (is_exact && verdict != Verdict::unresolved) {
         RunCounts& counts = was_lowered_ ? after_lowered_ : after_exact_;

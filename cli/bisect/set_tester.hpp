@@ -1,4 +1,5 @@
-// Tests sets of groups: runs the command with each set as often as it takes until the outcome is known.
+// Tests sets of groups of products at a lower precision. Runs the command with each set as often as is needed to know
+// the outcome.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@
 
 namespace fp32shim::cli {
 
-/// Groups that a test lowers: only those of a set, or all except those of a set.
+/// Says which groups of products a test runs at the lower precision: only the groups of a set, or all groups except
+/// those of the set.
 enum class Lowered : std::uint8_t { only, all_but };
 
 enum class Verdict : std::uint8_t { acceptable, not_acceptable, unresolved };
@@ -28,124 +30,133 @@ constexpr std::string_view to_string(Verdict verdict) {
                                                 : "unresolved";
 }
 
-/// The outcome of one run of a set.
+/// The outcome of one run of the command in which some groups of products ran at the lower precision.
 struct SetRunResult {
     Verdict verdict = Verdict::unresolved;
-    std::string how{};                ///< end of a sentence: `ended with status 1`
-    Subset lowered{};                 ///< Lowered::all_but: groups that ran at the lower precision
-    std::set<GroupKey> new_groups{};  ///< groups that were not among those of the search when the run ended
-    Subset ran{};                     ///< groups that ran; only of runs with everything exact and of Lowered::all_but
-    Subset as_often{};  ///< groups called as often as in the first run that met them, or more; none of the first run
-    bool is_on_cpu = false;  ///< all products ran on a CPU
+    std::string how{};  ///< end of a sentence that says how the run ended, such as `ended with status 1`
+    Subset lowered{};   ///< groups that ran at the lower precision, if the run was one of Lowered::all_but
+    std::set<GroupKey> new_groups{};  ///< groups that did not belong to the search's groups when the run met them
+    Subset ran{};  ///< groups that ran, if all products were exact or the run was one of Lowered::all_but
+    Subset
+        as_often{};  ///< groups that ran at least as often as in the run that first met them; empty in the first run
+    bool is_on_cpu = false;  ///< all products of the run were computed on a CPU
     std::map<std::string, Subset>
-        other_formats{};   ///< groups of `lowered` that also ran at other formats, by the formats' words
-    std::string output{};  ///< checksum of the output, or of the compared file; empty: not known
+        other_formats{};   ///< groups of `lowered` that also ran in other formats, by the names of these formats
+    std::string output{};  ///< checksum of the output or of the compared file; empty if it is unknown
 };
 
-/// The outcome of all runs of a set.
+/// The outcome of all runs of the command with the same groups of products at the lower precision.
 struct SetOutcome {
     Verdict verdict = Verdict::unresolved;
-    std::string how;              ///< how the last failed run ended, or the last run if none failed
-    bool is_flaky = false;        ///< equal runs had different outcomes
-    std::uint64_t last_run = 0;   ///< number of the last run, from 1
+    std::string how;              ///< how the last failed run ended, or how the last run ended if none failed
+    bool is_flaky = false;        ///< runs of the same set had different outcomes
+    std::uint64_t last_run = 0;   ///< number of the last run, counted from 1 over all runs of the search
     std::uint64_t runs = 0;       ///< number of runs
     std::uint64_t failures = 0;   ///< number of runs that were not acceptable
     std::uint64_t undecided = 0;  ///< number of runs that cannot be judged
-    bool is_confirmed = false;    ///< further runs, judged by themselves, gave the same verdict
-    Subset lowered;               ///< Lowered::all_but: groups that ran at the lower precision
+    bool is_confirmed = false;    ///< further runs, judged separately, gave the same verdict
+    Subset lowered;  ///< groups that ran at the lower precision, if the runs were those of Lowered::all_but
     std::map<std::string, Subset>
-        other_formats;   ///< groups of `lowered` that also ran at other formats, by the formats' words
-    std::string output;  ///< checksum of the output, equal in all runs; empty: it differed, or is not known
-    Subset ran;  ///< groups that ran in acceptable runs; only of Lowered::all_but and of runs with everything exact
-    Subset as_often;    ///< groups of `ran` that ran at least as often as in the first run, in some run after it
-    Subset less_often;  ///< groups that ran less often, or not at all, with everything exact in a run after the first
+        other_formats;  ///< groups of `lowered` that also ran in other formats, by the names of these formats
+    std::string
+        output;  ///< checksum of the output if it was equal in all runs; empty if the output differed or is unknown
+    Subset ran;  ///< groups that ran in acceptable runs, if all products were exact or the runs were those of
+                 ///< Lowered::all_but
+    Subset as_often;    ///< groups of `ran` that ran at least as often as in the first run, in at least one later run
+    Subset less_often;  ///< groups that a later acceptable run of this set ran less often than the first run, or did
+                        ///< not run
     bool was_on_cpu = false;        ///< all products of the first run of the set ran on a CPU
-    std::set<GroupKey> new_groups;  ///< groups that were not among those of the search when a run met them
+    std::set<GroupKey> new_groups;  ///< groups that did not belong to the search's groups when a run met them
 
     std::uint64_t acceptable_runs() const { return runs - failures - undecided; }
 };
 
-/// A set of groups, and the outcome of its runs.
+/// A set of groups that was tested, with the outcome of its runs.
 struct TestedSet {
     Lowered lowered = Lowered::only;
     Subset set;
     SetOutcome outcome;
-    CallRange calls{};  ///< the only calls of their group that are lowered, if given
+    CallRange calls{};  ///< if given, only these calls of their group are lowered
 
     bool is_everything_exact() const { return lowered == Lowered::only && set.empty(); }
 };
 
-/// Runs the command with sets lowered. Tests of the search have another implementation, which only computes.
+/// An interface that runs the command with sets of groups lowered. The unit tests of the search implement it without
+/// running a command.
 class SetRunner {
   public:
     virtual ~SetRunner() = default;
 
-    /// Runs the command once for each set, all at the same time; a set may occur several times. If not all may run,
-    /// only the first ones do, and have a result. `takes_new_groups`: runs with all but a set lowered add groups that
-    /// they meet for the first time.
+    /// Runs the command once for each of `sets`, all at the same time. A set may occur several times. If not all runs
+    /// are allowed, makes only the first ones and returns only their results. If `takes_new_groups` is true, runs
+    /// with all groups except a set lowered add the groups that they meet for the first time to the search.
     virtual std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) = 0;
-    /// Is called when the outcome of a set is known.
+    /// Must be called once the outcome of a set is known. Tells the user the outcome.
     virtual void report_outcome(const TestedSet& tested) = 0;
 };
 
 struct BisectSettings {
     PolicySettings policy;
     std::uint64_t jobs = 1;
-    std::uint64_t repeat = 1;       ///< runs with everything exact; more than 1: any run may fail at random
-    bool compares_numbers = false;  ///< false: the command's exit status decides alone
-    bool narrows_calls = false;     ///< the search also finds the calls of a group that make the command fail
+    std::uint64_t repeat =
+        1;  ///< number of runs with all products exact; if it is more than 1, any run may fail at random
+    bool compares_numbers = false;  ///< if false, only the exit status of the command is judged
+    bool narrows_calls = false;     ///< the search also finds out which calls of a group make the command fail
 };
 
-/// Finds outcomes of sets, and keeps them. At first one run of a set decides. If equal runs have differed, or the
-/// settings ask for it, any run may fail at random: their rate is estimated with everything exact, and each set runs
-/// until a sequential test decides. All functions that run the command throw InterruptedBySignal and SearchAborted.
+/// Finds and keeps the outcomes of sets. At first, a single run of a set decides. If runs of the same set have
+/// differed, or if the settings say so, any run may fail at random. The rate of random failures is then estimated
+/// from runs with all products exact, and each set is run until a sequential test decides. All functions that run the
+/// command throw InterruptedBySignal and SearchAborted.
 class SetTester {
   public:
     SetTester(const BisectSettings& settings, SetRunner& runs, const GroupList& groups);
 
-    /// Runs the command with everything exact, and returns the outcome. These runs tell the groups, and the rate of
-    /// random failures.
+    /// Runs the command with all products exact, and returns the outcome. These runs show which groups there are, and
+    /// how often runs fail at random.
     SetOutcome test_everything_exact();
-    /// Runs the command with everything lowered, and returns the outcome. If a run was acceptable and lowered
-    /// nothing, it decides alone.
+    /// Runs the command with all products lowered, and returns the outcome. If a run was acceptable although no group
+    /// was lowered, this run alone decides.
     SetOutcome test_everything_lowered();
-    /// Returns the outcome of a set, for which the command runs if it is not known yet.
+    /// Returns the outcome of a set. If the outcome is not known yet, first runs the command.
     const SetOutcome& test(Lowered lowered, const Subset& set, const CallRange& calls = {});
-    /// Returns the outcome of a set if no further run is needed, else nullptr.
+    /// Returns the outcome of a set if it is known without further runs, and otherwise nullptr.
     const SetOutcome* known_outcome(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
-    /// Runs several sets, all at once, until their outcomes are known.
+    /// Runs several sets at the same time, until the outcomes of all are known.
     void test_all(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
-    /// Runs a set once more. Its verdict, which must be known, stays. Returns true if the run was acceptable.
+    /// Runs a set once more. The set's known verdict does not change. Returns true if the run was acceptable.
     bool run_again(Lowered lowered, const Subset& set);
-    /// Returns true if runs with everything exact have always failed right after a lowered run, and never after an
-    /// exact one: then what a run leaves behind may decide the next one.
+    /// Returns true if runs with all products exact have always failed right after a run that lowered products, and
+    /// never after another exact run. In this case, files that a run leaves behind may decide the outcome of the next
+    /// run.
     bool depends_on_the_previous_run() const {
         return after_lowered_.failed > 0 && after_lowered_.passed == 0 && after_exact_.failed == 0;
     }
-    /// Runs a set anew. Returns true if the new runs, judged by themselves, give the verdict that is known.
+    /// Runs a set anew. Returns true if the new runs, judged separately, give the known verdict.
     bool confirm_verdict(Lowered lowered, const Subset& set, const CallRange& calls = {});
 
     bool expects_random_failures() const { return is_random_; }
-    /// Assumes from now on that any run may fail at random: a single run is evidence, but does not decide alone.
+    /// Assumes from now on that any run may fail at random, so that a single run no longer decides.
     void expect_random_failures();
-    /// Divides the probability of a wrong answer by ten, and doubles the number of runs with everything exact.
-    /// Returns false if that has been done twice.
+    /// Divides the probability of a wrong answer by ten, and doubles the number of runs with all products exact.
+    /// Returns false, and changes nothing, if this has already been done twice.
     bool reduce_error_rate();
-    /// Announces that the sets to come, with only their groups lowered, are parts of a set with this outcome.
+    /// Announces that the sets in the following tests of Lowered::only are parts of a set with this outcome.
     void seek_failure_rate_of(const SetOutcome& outcome);
-    /// Announces that the sets to come may fail as seldom as the search can notice.
+    /// Announces that the sets in the following tests may fail as seldom as the search can still notice.
     void seek_any_failure_rate() { suspected_ = sought_; }
-    /// Returns true if a set has run often enough without an answer.
+    /// Returns true if the set has run often enough for an answer, but its failures are neither often nor seldom.
     static bool has_stayed_undecided(const SetOutcome& outcome);
 
     void set_takes_new_groups(bool takes) { takes_new_groups_ = takes; }
-    /// Returns all sets that were tested, in the order of their first runs.
+    /// Returns all tested sets, in the order of their first runs.
     const std::deque<TestedSet>& tested_sets() const { return tested_; }
-    /// Returns the outcome so far of a set; nullptr: it has not run.
+    /// Returns the outcome of a set so far, or nullptr if the set has not run.
     const SetOutcome* find_outcome(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
-    /// Returns the number of all runs.
+    /// Returns the number of all runs that this object has made.
     std::uint64_t run_count() const { return run_count_; }
-    /// Returns the failure rates that the search tells apart; nullopt: runs are taken not to fail at random.
+    /// Returns the failure rates that the search distinguishes, or nullopt if it assumes that runs do not fail at
+    /// random.
     std::optional<FailureRates> failure_rates() const { return is_random_ ? std::optional(sought_) : std::nullopt; }
 
   private:
@@ -159,15 +170,17 @@ class SetTester {
     const BisectSettings& settings_;
     SetRunner& runs_;
     const GroupList& groups_;
-    std::deque<TestedSet> tested_;                                           ///< references to its members stay valid
-    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< indices in tested_
+    std::deque<TestedSet> tested_;  ///< a deque, so that references to its members stay valid
+    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t>
+        indices_;  ///< indices in tested_ by the key of the tested set
     std::uint64_t run_count_ = 0;
-    FailureRates sought_{};                    ///< rates to tell apart for sets that a policy lowers
-    FailureRates suspected_{};                 ///< rates to tell apart for parts of a set that fails
+    FailureRates sought_{};                    ///< failure rates that tests of Lowered::all_but distinguish
+    FailureRates suspected_{};                 ///< failure rates that tests of the parts of a failing set distinguish
     double error_ = error_rate_per_answer(1);  ///< probability of a wrong answer about one set
     int strictness_ = 0;                     ///< number of times that reduce_error_rate() has divided `error_` by ten
-    RunCounts after_exact_, after_lowered_;  ///< runs with everything exact, right after an exact or a lowered run
-    bool was_lowered_ = false;               ///< the last run lowered something
+    RunCounts after_exact_, after_lowered_;  ///< runs with all products exact, separately by whether the run before
+                                             ///< them was exact or lowered products
+    bool was_lowered_ = false;               ///< at least one group ran at the lower precision in the last run
     bool is_random_ = false;
     bool takes_new_groups_ = true;
 };

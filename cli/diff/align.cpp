@@ -8,7 +8,7 @@ namespace {
 
 using Entries = std::span<const std::uint64_t>;
 
-/// The entries of a sequence that the other sequence also has, with their indices.
+/// The entries of one sequence that the other sequence also contains, with their indices in the first sequence.
 struct CommonEntries {
     std::vector<std::uint64_t> entries;
     std::vector<std::size_t> indices;
@@ -34,14 +34,14 @@ std::size_t common_prefix(Entries a, Entries b) {
     return static_cast<std::size_t>(end - a.begin());
 }
 
-/// Searches forward with Myers' greedy algorithm. On diagonal k, a - b = k. For each number d of left-out entries,
-/// reach(d, k) is the largest a reached on diagonal k.
+/// Searches forward with Myers' greedy algorithm. On diagonal k, the index in `a_` minus the index in `b_` is k. For
+/// each number d of left-out entries, reach(d, k) is the largest index in `a_` that a path reaches on diagonal k.
 class MyersForwardSearch {
   public:
     MyersForwardSearch(Entries a, Entries b) : a_(a), b_(b) {}
 
-    /// Adds the aligned pairs of a path that starts at both beginnings. The path ends at the ends of both sequences,
-    /// or after leaving out max_left_out entries. Returns its end.
+    /// Adds the aligned pairs of a path that starts at the beginnings of both sequences. The path ends at the ends of
+    /// both sequences, or once it has left out max_left_out entries. Returns the end of the path.
     IndexPair add_pairs(std::vector<IndexPair>& pairs) {
         for (std::int64_t d = 0;; ++d) {
             const std::int64_t best = step(d);
@@ -58,10 +58,10 @@ class MyersForwardSearch {
         return static_cast<std::size_t>(d * (d + 1) / 2 + (k + d) / 2);
     }
     std::int64_t& reach(std::int64_t d, std::int64_t k) { return reaches_[index_of(d, k)]; }
-    /// Start of a run on a diagonal. It follows the farthest point of a neighbouring diagonal, with one more entry of
-    /// a or b left out.
+    /// The start of a run of equal entries on a diagonal. It follows the farthest point of a neighbouring diagonal,
+    /// with one more entry of `a_` or `b_` left out.
     struct RunStart {
-        std::int64_t a;  ///< index in a; `outside` if no path leads to this diagonal
+        std::int64_t a;  ///< index in `a_`; `outside` if no path leads to this diagonal
         bool leaves_out_of_a;
     };
     RunStart begin_of_run(std::int64_t d, std::int64_t k) {
@@ -75,8 +75,8 @@ class MyersForwardSearch {
     }
     static std::int64_t size(Entries entries) { return static_cast<std::int64_t>(entries.size()); }
 
-    /// Finds the farthest point on each diagonal with d left-out entries. Returns the diagonal whose path has covered
-    /// most entries.
+    /// Finds the farthest point on each diagonal for paths that leave out d entries. Returns the diagonal whose path
+    /// has covered the most entries.
     std::int64_t step(std::int64_t d) {
         reaches_.resize(index_of(d, d) + 1);
         std::int64_t best = 0;
@@ -101,7 +101,7 @@ class MyersForwardSearch {
         return {static_cast<std::size_t>(a), static_cast<std::size_t>(a - k)};
     }
 
-    /// Adds the pairs of the path that ends on diagonal k with d left-out entries.
+    /// Adds to `pairs` the aligned pairs of the path that leaves out d entries and ends on diagonal k.
     void trace(std::int64_t d, std::int64_t k, std::vector<IndexPair>& pairs) {
         const std::size_t first = pairs.size();
         for (;; --d) {
@@ -153,7 +153,7 @@ std::size_t length_of(const std::vector<AlignedRun>& runs) {
     return length;
 }
 
-/// Keeps the runs of equal results, and aligns the products between them by kind.
+/// Keeps the runs of products with equal results, and aligns the products between these runs by their kinds.
 std::vector<AlignedRun> align_between(const std::vector<AlignedRun>& equal, Entries a, Entries b) {
     std::vector<AlignedRun> runs;
     AlignedRun done{0, 0, 0};
@@ -179,8 +179,8 @@ std::vector<AlignedRun> align_products(const ProductSequence& a, const ProductSe
     const bool is_whole = by_kind.size() == 1 && by_kind[0].count == std::max(a.kinds.size(), b.kinds.size());
     if (is_whole) return by_kind;
     std::vector<AlignedRun> by_result = align_between(align_sequences(a.results, b.results), a.kinds, b.kinds);
-    // Results may be equal by chance, for example if they are zero. Aligning by such results may align fewer
-    // products.
+    // Results may be equal by chance, for example if they are all zero. An alignment by equal results may then have
+    // fewer products than the alignment by kind.
     return length_of(by_result) >= length_of(by_kind) ? by_result : by_kind;
 }
 

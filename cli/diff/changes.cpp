@@ -18,12 +18,13 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Places from which a function makes calls, in A and in B, by the place without its line or offset.
+/// Collects the source lines or code addresses from which functions make calls, for each of the two compared runs A
+/// and B. The map's key is the text of such a place without its line or offset.
 class PlaceNormalizer {
   public:
     void add(std::size_t side, std::string_view place) { known_[without_line(place)][side].emplace(place); }
-    /// Returns the text by which calls of both runs are grouped: the place, without its line or offset if the
-    /// function's places differ.
+    /// Returns the text by which calls of both runs are grouped. The text is `place`, but without its line or offset
+    /// if the function makes calls from different places in A and B.
     std::string common_text(std::string_view place) const {
         const auto found = known_.find(without_line(place));
         if (found == known_.end()) return std::string(place);
@@ -35,7 +36,7 @@ class PlaceNormalizer {
     std::map<std::string, std::array<std::set<std::string>, 2>> known_;
 };
 
-/// A key by which calls can be grouped, and its name in JSON.
+/// A key by which calls can be grouped, with its name in JSON.
 struct GroupingKey {
     std::string_view name;
     bool Grouping::*is_asked;
@@ -70,7 +71,7 @@ Grouping usual_grouping(const DiffSide& a, const DiffSide& b) {
             .by_caller = !has_places};
 }
 
-/// Compares the algorithms of cublasLt, by kind of product.
+/// Finds the kinds of product that most calls of A computed with another algorithm of cublasLt than most calls of B.
 void compare_algorithms(const DiffSide& a, const DiffSide& b, CallComparison& changes) {
     ProductKindNumbering kinds;
     std::map<std::uint32_t, std::array<const MergedRow*, 2>> most;

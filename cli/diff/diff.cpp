@@ -1,5 +1,6 @@
-// fp32shim diff: compares two runs. It shows which calls, times and precisions changed and, where the recordings have
-// fingerprints, the first product whose results differ, and how the differences grow after it.
+// Implements `fp32shim diff`, which compares two runs. It shows which calls, times and precisions changed. If the
+// recordings have fingerprints, it also shows the first product whose results differ, and how the differences grow
+// after it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -38,7 +39,7 @@ struct DiffOptions {
     std::int64_t top = 20;
 };
 
-/// An output format.
+/// An output format of the command, with the function that writes the outcome in this format.
 struct DiffFormat {
     std::string_view name, extension;
     std::string (*text)(const DiffOutcome&, const std::vector<ReadingProblem>&, const DiffOptions&);
@@ -58,7 +59,7 @@ constexpr DiffFormat formats[] = {
      }},
 };
 
-/// Finds the recordings for an argument. Returns false after printing an error.
+/// Finds the recordings that `argument` names. Returns false after printing an error message.
 bool find_side(const std::string& argument, const std::string& output, RecordingPaths& found) {
     found = find_recordings({argument});
     if (print_errors_or_notes("diff", found)) return false;
@@ -67,17 +68,17 @@ bool find_side(const std::string& argument, const std::string& output, Recording
     return problem.empty();
 }
 
-/// Names the recordings of the same runs that are on neither side.
+/// Tells the user about recordings that belong to one of the compared runs but are not read.
 void mention_unread_files(const RecordingPaths& paths_a, const RecordingPaths& paths_b) {
     RecordingPaths both = paths_a;
     both.paths.insert(both.paths.end(), paths_b.paths.begin(), paths_b.paths.end());
     both.copies.insert(both.copies.end(), paths_b.copies.begin(), paths_b.copies.end());
-    both.notes.clear();  // each side has printed its own
+    both.notes.clear();  // find_side() has already printed these notes
     mention_other_files_of_runs(both);
     print_errors_or_notes("diff", both);
 }
 
-/// Warns if one side has no fingerprints, and explains the possible reason.
+/// Returns true, after a warning with the possible reason, if `side` has no fingerprints.
 bool warn_no_fingerprints(const std::string& argument, const DiffSide& side) {
     if (side.fingerprint_count() > 0) return false;
     if (side.filter_selects_nothing()) {
@@ -96,11 +97,11 @@ bool warn_no_fingerprints(const std::string& argument, const DiffSide& side) {
     return true;
 }
 
-/// Warns if aligned products of one side requested a lower format but ran as they were called. `product_of` selects
-/// this side's product of a pair.
+/// Warns if aligned products of `side` requested a lower format but ran in the format in which they were called.
+/// `product_of` selects the product of `side` in a pair.
 void warn_not_lowered(const std::string& argument, const DiffSide& side, std::size_t ResultPair::*product_of,
                       const std::vector<ResultPair>& pairs) {
-    // Number of products by request, reason and format.
+    // The number of products for each combination of requested precision, reason and format.
     std::map<std::array<std::string_view, 3>, std::uint64_t> products;
     for (const ResultPair& pair : pairs) {
         const MergedRow& row = side.row_of(pair.*product_of);
@@ -116,7 +117,7 @@ void warn_not_lowered(const std::string& argument, const DiffSide& side, std::si
     }
 }
 
-/// Explains why no products were aligned, as far as the recordings show it.
+/// Tells the user why no products were aligned, as far as the recordings show the reason.
 void warn_nothing_aligned(const DiffSide& a, const DiffSide& b) {
     const auto has_lines = [](const DiffSide& side) {
         return std::ranges::any_of(side.rows, [](const MergedRow& row) { return !row.where.empty(); });
@@ -206,7 +207,7 @@ Action define_diff(CLI::App& app) {
         "results row by row, whatever batches the runs divide the rows into");
     add_choice(app, "--sort", options->sort, row_order_words, "Show the largest change of this first; default: time");
     add_format(app, options->format, std::span<const DiffFormat>(formats));
-    options->format = nullptr;  // the name of the output tells it, unless an option does
+    options->format = nullptr;  // the name of the output file chooses the format, unless --format does
     add_output(app, options->output)
         ->description(
             "Write to this file, completely or not at all; -: stdout; without --format, an ending such as .html or "

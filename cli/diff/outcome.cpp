@@ -15,25 +15,25 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Truncates a command line, because its first argument may be a whole program.
+/// Returns the beginning of a command line, because its first argument may be the text of a whole program.
 std::string short_text(std::string_view command) {
     char buffer[100];
     return std::string(system::cut_to_fit(command, buffer));
 }
 
-/// Returns the first `most` elements; all if that is 0.
+/// Returns the first `most` elements of `all`, or all elements if `most` is 0.
 template <class Element>
 std::span<const Element> first_of(const std::vector<Element>& all, std::size_t most) {
     return std::span(all).first(most == 0 ? all.size() : std::min(most, all.size()));
 }
 
-/// Returns the number of elements beyond the first `most`.
+/// Returns the number of elements of `all` that first_of() leaves out.
 template <class Element>
 std::size_t left_out(const std::vector<Element>& all, std::size_t most) {
     return all.size() - first_of(all, most).size();
 }
 
-/// Returns the text of a table, with a line about the rows that it leaves out, if there are any.
+/// Returns the text of a table, with a line that counts the rows that the table leaves out, if there are any.
 std::string limited_text(const LimitedTable& limited, int stream, std::string_view noun) {
     const std::string text = limited.table.text(stream);
     if (limited.left_out == 0) return text;
@@ -42,13 +42,13 @@ std::string limited_text(const LimitedTable& limited, int stream, std::string_vi
 
 std::string or_dash(SharedText text) { return text.empty() ? "-" : std::string(text); }
 
-/// Returns the number, from 1, of a product's thread in its process.
+/// Returns the number of the product's thread within its process, counted from 1.
 std::size_t thread_number(const DiffSide& side, std::size_t product) {
     const auto thread = static_cast<std::size_t>(&side.thread_of(product) - side.threads.data());
     return thread - side.process_of(product).first_thread + 1;
 }
 
-/// Returns the number of a product, `3,207`, with thread and process if the side has several.
+/// Returns a product's number in its thread, such as `3,207`. Names the thread and the process if there are several.
 std::string number_text(const DiffSide& side, std::size_t product) {
     const ProcessResults& process = side.process_of(product);
     std::string text = count_text(side.products[product].number);
@@ -64,13 +64,14 @@ std::string before_and_after(std::string_view a, std::string_view b) {
     return a == b ? std::string(a) : fmt::format("{} -> {}", a, b);
 }
 
-/// Returns true if both products have the same number, and the same thread of their process.
+/// Returns true if both products have the same number in their threads, and their threads have the same number.
 bool has_same_position(const DiffOutcome& outcome, const ResultPair& pair) {
     return outcome.a.products[pair.a].number == outcome.b.products[pair.b].number &&
            thread_number(outcome.a, pair.a) == thread_number(outcome.b, pair.b);
 }
 
-/// Returns `libblas.so.3 (OpenBLAS 0.3.21)`, or `libblas.so.3 (/usr/lib/blas/libblas.so.3.11.0)`.
+/// Returns a text about the library that provides BLAS, such as `libblas.so.3 (OpenBLAS 0.3.21)`, or `libblas.so.3
+/// (/usr/lib/blas/libblas.so.3.11.0)` if its version is unknown.
 std::string provider_text(const DiffSide& side, const MergedRow& row) {
     const std::string identity = side.environment.library_text(row.provider);
     return or_dash(row.provider) + (identity.empty() ? "" : fmt::format(" ({})", identity));
@@ -79,7 +80,7 @@ std::string provider_text(const DiffSide& side, const MergedRow& row) {
 constexpr std::pair<OperandBits, std::string_view> operand_names[] = {
     {operand_a, "a"}, {operand_b, "b"}, {operand_c, "c"}, {operand_scalars, "alpha or beta"}};
 
-/// Returns `the same bits` or `other bits in a, c`. Precondition: operands are known.
+/// Returns `the same bits`, or a text such as `other bits in a, c`. The operands of both products must be known.
 std::string operands_text(const ResultPair& pair) {
     if (pair.has_same_operands()) return "the same bits";
     std::string text;
@@ -88,7 +89,7 @@ std::string operands_text(const ResultPair& pair) {
     return "other bits" + text;
 }
 
-/// Returns the lines about one product.
+/// Returns the lines of text about the pair of products with this index.
 std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     const ResultPair& pair = outcome.paired.pairs[index];
     const MergedRow &a = outcome.a.row_of(pair.a), &b = outcome.b.row_of(pair.b);
@@ -106,7 +107,8 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
 }
 
-/// Returns a change with its sign and its percentage of the first value: `-41 ms (-42%)`.
+/// Returns a change with its sign and its percentage of the first value, such as `-41 ms (-42%)`. A large growth is
+/// given as a factor instead of a percentage.
 std::string change_text(std::uint64_t before, std::uint64_t after, std::string (*text)(double)) {
     const auto from = static_cast<double>(before), to = static_cast<double>(after);
     std::string result = (to < from ? "-" : "+") + text(std::abs(to - from));
@@ -133,21 +135,21 @@ TextTable sides_table(const DiffOutcome& outcome) {
     return table;
 }
 
-/// Returns the formats of a group in both runs: `fp32 -> tf32`, or `tf32, only in B`.
+/// Returns the formats in which a group ran in both runs, such as `fp32 -> tf32` or `tf32, only in B`.
 std::string ran_text(const ComparedGroup& group) {
     const std::string a = group.a.formats_text(), b = group.b.formats_text();
     if (a.empty()) return b + ", only in B";
     return b.empty() ? a + ", only in A" : before_and_after(a, b);
 }
 
-/// Returns the title of the column for a key of groups.
+/// Returns the title of the table column that shows the grouping key `key`.
 std::string title_of_key(std::string_view key) {
     if (key == "max_dim") return "max of m,n,k";
     if (key == "ran_at") return "precision";
     return key == "call_site" ? "call site" : std::string(key);
 }
 
-/// Returns a table of the calls of both runs, by group.
+/// Returns a table of the calls of both runs, with one row for each group of calls.
 LimitedTable changes_table(const CallComparison& changes, std::size_t top) {
     std::vector<TextTable::Column> columns = {{"calls in A", true, 0, 2},
                                               {"in B", true, 0, 2},
@@ -177,7 +179,7 @@ std::string changes_text(const CallComparison& changes, std::size_t top, int str
                        limited_text(changes_table(changes, top), stream, "more group"));
 }
 
-/// Returns the products that ran by other algorithms of cublasLt, if there are any.
+/// Returns a table of the products that ran with other algorithms of cublasLt, or an empty text if there are none.
 std::string algorithms_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const std::vector<AlgorithmChange>& others = outcome.changes.other_algorithms;
     if (others.empty()) return {};
@@ -237,7 +239,7 @@ LimitedTable groups_table(const DiffOutcome& outcome, std::size_t top) {
     return {std::move(table), left_out(groups, top)};
 }
 
-/// Returns the products without a counterpart, if there are any.
+/// Returns a table of the products without a counterpart, or an empty text if there are none.
 std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     TextTable table({{"only in"},
                      {"products", true},
@@ -264,7 +266,7 @@ std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int strea
            limited_text({std::move(table), more}, stream, "more group");
 }
 
-/// Returns the products that are worth a look, as indices of pairs, each with a title.
+/// Returns the products that deserve attention. Each is given by a title and the index of its pair.
 std::vector<std::pair<std::string, std::size_t>> notable_products(const DiffOutcome& outcome) {
     const ResultSummary& summary = outcome.summary;
     std::vector<std::pair<std::string, std::size_t>> products;
@@ -279,7 +281,7 @@ std::vector<std::pair<std::string, std::size_t>> notable_products(const DiffOutc
     return products;
 }
 
-/// Returns the text about results, as far as fingerprints show them.
+/// Returns the text about the results of products, as far as fingerprints show them.
 std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
@@ -296,7 +298,7 @@ std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream
     return text + unaligned;
 }
 
-/// Returns a size as JSON; null for one that the function does not have.
+/// Returns a matrix size as JSON, or null for a size that the function does not have.
 Json size(std::int64_t number) { return FieldValue::size_or_null(number).to_json(); }
 
 Json unpaired_json(const DiffSide& side, const std::vector<std::size_t>& unpaired) {

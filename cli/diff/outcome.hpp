@@ -1,4 +1,4 @@
-// Writes the outcome of `fp32shim diff` as text, as JSON and as a page.
+// Writes the outcome of `fp32shim diff` as a text, as JSON or as an HTML page.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@ struct DiffOutcome {
     const ResultSummary& summary;
     const CallComparison& changes;
     double bound = 0;
-    const RowComparison* rows =
-        nullptr;  ///< comparison of `--by row`, which makes no pairs of products; null without the option
+    const RowComparison* rows = nullptr;  ///< comparison that the option `--by row` makes, without pairs of products;
+                                          ///< null without this option
 
     /// Returns true if both runs have fingerprints.
     bool both_have_fingerprints() const { return a.fingerprint_count() > 0 && b.fingerprint_count() > 0; }
 
-    /// Returns true if every product with a fingerprint has a counterpart with identical bits (by row: if all rows
-    /// have), and no fingerprint was lost.
+    /// Returns true if every product with a fingerprint has a counterpart with identical bits, and no fingerprint was
+    /// lost. With `--by row`, all rows of the results must have equal bits instead.
     bool has_equal_results() const {
         if (rows != nullptr) return rows->has_equal_results() && a.lost == 0 && b.lost == 0;
         return summary.same_bits == paired.pairs.size() && paired.unpaired_a.empty() && paired.unpaired_b.empty() &&
@@ -37,40 +37,41 @@ struct DiffOutcome {
     }
 };
 
-/// Maximum number of lines in the table of growth.
+/// The maximum number of lines in the table that shows how differences grow.
 inline constexpr std::size_t growth_steps = 20;
 
-/// Returns an estimated difference with two digits, or `inf`.
+/// Returns an estimated relative difference with two digits, or `inf`.
 std::string difference_text(double difference);
 
-/// Returns the first sentence of the outcome: whether results are the same, in the same order and at the same
-/// precision, or why none were compared.
+/// Returns the first sentence of the outcome. It says whether the results are the same, in the same order and at the
+/// same precision, or why no results were compared.
 std::string headline(const DiffOutcome& outcome);
-/// Returns sentences about what the headline does not cover, and about what was assumed.
+/// Returns sentences about facts that the headline does not cover, and about assumptions of the comparison.
 std::vector<std::string> remarks(const DiffOutcome& outcome);
-/// Returns, under a heading, a command for each run without fingerprints that would record it with them; empty if
-/// there is none to show.
+/// Returns a heading and, for each run without fingerprints, a command that would record the run with fingerprints.
+/// Returns an empty text if there is no such command.
 std::string commands_to_record_results(const DiffOutcome& outcome);
-/// Returns the commands of a run's processes: `python3 train.py`.
+/// Returns the commands of a run's processes, such as `python3 train.py`.
 std::string command_of(const DiffSide& side);
 
-/// Returns the text. `top` is the number of rows in each table of groups; 0: all. `stream`, 1 or 2, decides about
-/// width and colours.
+/// Returns the outcome as a text. `top` is the largest number of rows in each table of groups, or 0 for all rows. The
+/// terminal on `stream`, which is 1 or 2, determines the width and the colours.
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream);
 
-/// Returns the JSON that docs/schema.md describes.
+/// Returns the outcome as the JSON that docs/schema.md describes.
 Json diff_json(const DiffOutcome& outcome);
-/// Returns the tables of the text as JSON, each with at most `most` groups, and the texts about notable products.
+/// Returns the tables of the text as JSON, each with at most `most` groups, and the texts about the notable products.
 Json page_tables_json(const DiffOutcome& outcome, std::size_t most);
-/// Returns a page that loads nothing else, in UTF-8 and of limited size. `problems` are shown as warnings. The frame
-/// of the page is report/page/diff.html.
+/// Returns an HTML page in UTF-8, of limited size, that loads no other files. `problems` are shown as warnings. The
+/// frame of the page is report/page/diff.html.
 std::string diff_html_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
 
-/// Returns one line of text about a product of one run: its number, function, sizes, place, format and provider.
+/// Returns one line of text about one product of one run: its number, function, sizes, source line, format and
+/// library.
 std::string product_line(const DiffSide& side, std::size_t product);
-/// Returns a product of one run as JSON: its number, thread, function, place, provider, format and algorithm.
+/// Returns one product of one run as JSON: its number, thread, function, source line, library, format and algorithm.
 Json product_json(const DiffSide& side, std::size_t product);
-/// Returns a pair of products as JSON; null if there is none.
+/// Returns the pair of products with index `pair` as JSON, or null if `pair` is empty.
 Json pair_json(const DiffOutcome& outcome, std::optional<std::size_t> pair);
 
 }  // namespace fp32shim::cli

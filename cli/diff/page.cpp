@@ -9,8 +9,8 @@
 namespace fp32shim::cli {
 namespace {
 
-// Limits for the size of the page.
-constexpr std::size_t max_groups = 500;  ///< groups in each table
+// Limits that keep the page small.
+constexpr std::size_t max_groups = 500;  ///< largest number of groups in each table
 constexpr std::size_t max_points = 1000;
 
 Json plot_json(const std::vector<ResultPair>& pairs) {
@@ -26,7 +26,7 @@ Json plot_json(const std::vector<ResultPair>& pairs) {
 std::string diff_html_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
     const std::vector<ResultPair>& pairs = outcome.paired.pairs;
     Json json = diff_json(outcome);
-    // The page has these facts in tables of limited length.
+    // The complete lists are removed, because the page shows their facts in tables of limited length.
     for (const char* const key : {"groups", "changes", "growth", "only_a", "only_b", "other_algorithms"})
         json.erase(key);
     json["tables"] = page_tables_json(outcome, max_groups);

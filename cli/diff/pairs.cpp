@@ -25,10 +25,10 @@
 namespace fp32shim::cli {
 namespace {
 
-// ---- Matches processes and threads of two runs that are likely to do the same work. Products are aligned in their
-// order only within such a pair of threads.
+// ---- The following functions match the processes and threads of two runs that are likely to do the same work. The
+// order of products is used only to align two matched threads.
 
-/// Indices in DiffSide::threads, of A and of B.
+/// The indices of two matched threads in DiffSide::threads, the first in run A and the second in run B.
 using MatchedThreads = std::pair<std::size_t, std::size_t>;
 
 using Match = std::pair<std::size_t, std::size_t>;
@@ -55,7 +55,7 @@ std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const
     return matches;
 }
 
-/// Number of products of each kind.
+/// The number of products of each kind. The key is the number of the kind.
 using Counts = std::map<std::uint32_t, std::uint64_t>;
 
 Counts counts_of(const DiffSide& side, std::size_t thread) {
@@ -76,7 +76,7 @@ std::int64_t begin_of(const DiffSide& side, std::size_t thread) {
     return side.products[side.threads[thread].first].end_ns;
 }
 
-/// Returns the threads of a process, sorted by the time of their first product.
+/// Returns the indices of the threads of `process`, sorted by the time of their first product.
 std::vector<std::size_t> by_first_product(const DiffSide& side, const ProcessResults& process) {
     std::vector<std::size_t> order(process.threads);
     std::iota(order.begin(), order.end(), process.first_thread);
@@ -84,7 +84,7 @@ std::vector<std::size_t> by_first_product(const DiffSide& side, const ProcessRes
     return order;
 }
 
-/// Matches threads of two processes.
+/// Matches the threads of `process_a` with the threads of `process_b`, and adds the pairs to `matches`.
 void match_threads_of(const DiffSide& a, const ProcessResults& process_a, const DiffSide& b,
                       const ProcessResults& process_b, std::vector<MatchedThreads>& matches) {
     // Threads with equal products are matched first, which is fast even with thousands of threads.
@@ -114,9 +114,10 @@ void match_threads_of(const DiffSide& a, const ProcessResults& process_a, const 
     }
 }
 
-/// Matches processes in their order: first processes with equal rank and name, then those with equal rank, then the
-/// rest. Within them, matches threads in the order of their first products. Each is matched with the thread that
-/// shares the most products of equal kinds with it. A thread or process may have no counterpart.
+/// Matches the processes of both runs in their order: first processes with equal rank and program, then those with
+/// equal rank, then the rest. In two matched processes, the threads are matched in the order of their first products.
+/// Each thread is matched with the thread that shares the most products of equal kinds with it. A thread or process
+/// may have no counterpart.
 std::vector<MatchedThreads> match_threads(const DiffSide& a, const DiffSide& b) {
     std::vector<MatchedThreads> matches;
     for (const auto& [i, j] : matched_processes(a.processes, b.processes))
@@ -124,16 +125,17 @@ std::vector<MatchedThreads> match_threads(const DiffSide& a, const DiffSide& b) 
     return matches;
 }
 
-// ---- Differences between results of two runs, by the sketches in their recordings.
+// ---- The following code estimates the differences between results of two runs from the sketches in their
+// recordings.
 
-/// Reads fingerprints of a side again. Holds one recording open at a time.
+/// Reads fingerprints of a run again when they are needed. Keeps only one recording open at a time.
 class FingerprintReader {
   public:
     FingerprintReader(const DiffSide& side, std::vector<ReadingProblem>& problems)
         : side_(side), problems_(problems), readers_(side.processes.size()), is_lost_(side.processes.size()) {}
 
-    /// Returns the fingerprint of a product. If it cannot be read again, returns one that has no hash and is not
-    /// finite.
+    /// Returns the fingerprint of a product. If it cannot be read again, returns a fingerprint that has no hash and
+    /// is marked as not finite.
     record::Fingerprint of(std::size_t product);
 
   private:
@@ -143,7 +145,7 @@ class FingerprintReader {
     std::vector<ReadingProblem>& problems_;
     std::vector<std::unique_ptr<record::RecordingReader>> readers_;
     std::vector<bool> is_lost_;
-    std::uint32_t process_ = 0;  ///< process whose recording is open
+    std::uint32_t process_ = 0;  ///< index of the process whose recording is open
 };
 
 record::RecordingReader* FingerprintReader::reader_of(std::uint32_t process) {
@@ -165,29 +167,31 @@ record::Fingerprint FingerprintReader::of(std::size_t product) {
     record::format::FingerprintRecord entry;
     if (reader != nullptr && reader->read_fingerprints(side_.products[product].offset, {&entry, 1}) == 1)
         return record::format::load_fingerprint(entry);
-    record::Fingerprint lost;  // the file was truncated after it was first read
+    record::Fingerprint lost;  // this fingerprint stands for one that is missing because the file was truncated after
+                               // it was first read
     lost.flags = record::fingerprint_nonfinite;
     return lost;
 }
 
-/// Returns the estimated norm of the difference, relative to the norm of A. It is infinite if A is zero or only one
-/// of the two is finite.
+/// Returns the estimated norm of the difference between two results, relative to the norm of the result `a`. The
+/// result is infinite if `a` is zero and `b` is not, or if only one of the two is finite.
 double difference_of(const record::Fingerprint& a, const record::Fingerprint& b) {
     if (a.is_finite() != b.is_finite()) return std::numeric_limits<double>::infinity();
     const double apart = estimated_distance(a, b);
     const double relative = apart == 0 ? 0 : apart / a.norm;
-    // A damaged recording may contain NaN.
+    // A damaged recording may contain NaN, for which the comparison is false.
     return relative >= 0 ? relative : std::numeric_limits<double>::infinity();
 }
 
 constexpr std::size_t none = SIZE_MAX;
-/// Relative difference beyond which two results are not near enough to be taken for those of the same work. Most
-/// rounding stays far below it.
+/// The relative difference beyond which two results are assumed not to come from the same work. Most differences by
+/// rounding are far smaller.
 constexpr double very_different = 0.1;
-/// Largest number of products of one kind on a side, each of which is compared with each one of the other side.
+/// The largest number of products of one kind in a run for which each product is compared with each product of the
+/// other run.
 constexpr std::size_t max_compared = 200;
 
-/// Copies kinds and results of a thread for the alignment.
+/// Copies the kinds and the results of a thread's products, because the alignment needs them as sequences of numbers.
 struct ThreadSequence {
     ThreadSequence(const DiffSide& side, const ThreadResults& thread) {
         kinds.reserve(thread.count);
@@ -201,10 +205,11 @@ struct ThreadSequence {
     std::vector<std::uint64_t> kinds, results;
 };
 
-/// Products without a counterpart so far: a number by which they are grouped, and their index.
+/// Products that have no counterpart yet. Each entry is a number by which products are grouped, and the product's
+/// index.
 using Rest = std::vector<std::pair<std::uint64_t, std::size_t>>;
 
-/// Visits the numbers that both have: visitor(products of a, products of b).
+/// Calls visitor(products of a, products of b) for each group number that both `a` and `b` contain.
 template <class Visitor>
 void visit_common(const Rest& a, const Rest& b, const Visitor& visitor) {
     const auto end_of_number = [](const Rest& rest, std::size_t begin) {
@@ -262,7 +267,7 @@ class ResultPairing {
             {a, b, difference, same_bits, a_.products[a].operands.differing_operands(b_.products[b].operands)});
     }
 
-    /// Finds the counterpart of each product in the order of its thread, and pairs those with the same bits.
+    /// Finds the counterpart of each product in the order of its thread, and pairs the products that have equal bits.
     void align_threads() {
         for (const auto& [i, j] : match_threads(a_, b_)) {
             const ThreadResults &thread_a = a_.threads[i], &thread_b = b_.threads[j];
@@ -289,7 +294,7 @@ class ResultPairing {
         return rest_of(side, is_paired, [&](std::size_t i) { return side.kind_of(i); });
     }
 
-    /// Pairs products with the same bits, wherever they come.
+    /// Pairs products of both runs that have equal bits, regardless of their order and thread.
     void pair_equal_results() {
         const auto of_side = [](const DiffSide& side, const std::vector<bool>& is_paired) {
             return rest_of(side, is_paired, [&](std::size_t i) { return side.products[i].result; });
@@ -303,8 +308,8 @@ class ResultPairing {
         });
     }
 
-    /// Pairs products of one kind that read the same operands and have another result, wherever they come: first with
-    /// the counterpart in the order of the thread.
+    /// Pairs products of one kind that read equal operands but have different results. First pairs each product with
+    /// its counterpart in the order of the thread, then the others regardless of their order and thread.
     void pair_equal_operands() {
         for (std::size_t a = 0; a < counterpart_in_order_.size(); ++a) {
             const std::size_t b = counterpart_in_order_[a];
@@ -331,8 +336,8 @@ class ResultPairing {
         return difference_of(fingerprints_a_.of(a), fingerprints_b_.of(b));
     }
 
-    /// Returns true if the order of products of this kind may tell nothing: some came in another order, or several
-    /// threads share the work.
+    /// Returns true if the order of the products of this kind may be meaningless, because some of them came in
+    /// another order, or because several threads share the work.
     bool has_doubtful_order(RestGroup group_a, RestGroup group_b) const {
         if (kinds_out_of_order_.contains(a_.kind_of(group_a[0].second))) return true;
         const auto in_order = static_cast<std::size_t>(std::ranges::count_if(
@@ -344,7 +349,7 @@ class ResultPairing {
         return has_several_threads(a_, group_a) || has_several_threads(b_, group_b);
     }
 
-    /// Pairs products of one kind with other bits.
+    /// Pairs products of one kind whose bits differ.
     void pair_rest(RestGroup group_a, RestGroup group_b) {
         const bool is_doubtful = has_doubtful_order(group_a, group_b);
         const bool is_small = std::max(group_a.size(), group_b.size()) <= max_compared;
@@ -352,7 +357,7 @@ class ResultPairing {
         const std::size_t left =
             std::max(count_unpaired(group_a, is_paired_a_), count_unpaired(group_b, is_paired_b_));
         const std::size_t paired = pair_in_order(group_a, group_b);
-        // If a single product is left on each side, they are counterparts by elimination.
+        // If a single product is left in each run, the two are counterparts by elimination.
         if (is_doubtful && left > 1) results_.doubtful += paired;
     }
     static std::size_t count_unpaired(RestGroup group, const std::vector<bool>& is_paired) {
@@ -360,9 +365,9 @@ class ResultPairing {
             std::ranges::count_if(group, [&](const auto& product) { return !is_paired[product.second]; }));
     }
 
-    /// Pairs products of both runs whose results are similar, the most similar pairs first. The product at the same
-    /// position of the other run's thread is preferred, unless another result is ten times nearer. A product without
-    /// a similar result stays alone.
+    /// Pairs products of both runs whose results are similar, the most similar pairs first. The counterpart in the
+    /// order of the thread is preferred, unless another result is more than ten times as near. A product without a
+    /// similar result is not paired.
     void pair_nearest(RestGroup group_a, RestGroup group_b) {
         std::vector<record::Fingerprint> all_b;
         for (const auto& [kind, b] : group_b) all_b.push_back(fingerprints_b_.of(b));
@@ -389,8 +394,8 @@ class ResultPairing {
         }
     }
 
-    /// Pairs the products that are left: with the counterpart in the order of the thread, then in the order of the
-    /// sides. Returns the number of pairs.
+    /// Pairs the products that are left: first with the counterpart in the order of the thread, then in the order of
+    /// the products in each run. Returns the number of pairs.
     std::size_t pair_in_order(RestGroup group_a, RestGroup group_b) {
         const std::size_t before = results_.pairs.size();
         for (const auto& [kind, a] : group_a)
@@ -409,7 +414,7 @@ class ResultPairing {
     const DiffSide &a_, &b_;
     FingerprintReader fingerprints_a_, fingerprints_b_;
     std::vector<std::size_t>
-        counterpart_in_order_;  // of each product of A, its counterpart in the order of the thread
+        counterpart_in_order_;  // for each product of A, its counterpart in the order of the thread
     std::vector<bool> is_paired_a_, is_paired_b_;
     std::unordered_set<std::uint32_t> kinds_out_of_order_;
     PairedResults results_;

@@ -1,4 +1,5 @@
-// Pairs of products: one of A, and the one of B that did the same work, or most likely did.
+// Finds pairs of products: one product of run A, and the product of run B that certainly or most likely did the same
+// work.
 #pragma once
 
 #include <cstddef>
@@ -10,31 +11,32 @@
 
 namespace fp32shim::cli {
 
-/// Two products of the same kind.
+/// Two products of the same kind, one of each run.
 struct ResultPair {
-    std::size_t a = 0;  ///< index in DiffSide::products
+    std::size_t a = 0;  ///< index of the product in DiffSide::products of its run, as is `b`
     std::size_t b = 0;
-    double difference = 0;  ///< difference_of() the results; 0 if they have the same bits
+    double difference = 0;  ///< estimated relative difference of the results; 0 if they have the same bits
     bool same_bits = false;
-    std::uint8_t other_operands = operands_unknown;  ///< OperandBits of what differs between the operands
+    std::uint8_t other_operands = operands_unknown;  ///< OperandBits of the operands that differ
 
     bool has_same_operands() const { return other_operands == 0; }
 };
 
 struct PairedResults {
-    std::vector<ResultPair> pairs;        ///< sorted by time in A
+    std::vector<ResultPair> pairs;        ///< sorted by the time of the product in run A
     std::vector<std::size_t> unpaired_a;  ///< products without a counterpart, in the order of DiffSide::products
     std::vector<std::size_t> unpaired_b;
-    std::uint64_t elsewhere = 0;  ///< pairs with the same bits whose products come in another order, or on threads
-                                  ///< that do not match
-    std::uint64_t nearest = 0;    ///< pairs with other bits that were chosen because their results are near
-    std::uint64_t doubtful = 0;  ///< pairs with other bits that only their order made, in a kind whose order may tell
-                                 ///< nothing
+    std::uint64_t elsewhere =
+        0;  ///< pairs with equal bits whose products come in another order, or on threads that do not match
+    std::uint64_t nearest = 0;   ///< pairs with different bits that were chosen because their results are near
+    std::uint64_t doubtful = 0;  ///< pairs with different bits that were chosen by their order only, in a kind whose
+                                 ///< order may be meaningless
 };
 
-/// Pairs the products of two runs. First come those that have the same place in the order of their threads; then
-/// those of one kind with the same bits, and with the same operands, wherever they come. The rest keeps its order,
-/// unless a kind comes in another order or on several threads: then near results make a pair.
+/// Pairs the products of two runs. First pairs products with equal bits at the same position in the order of matched
+/// threads. Then pairs products of one kind with equal bits, and with equal operands, regardless of their order. The
+/// rest is paired in order. If products of a kind come in another order or on several threads, products with near
+/// results are paired instead.
 PairedResults pair_results(const DiffSide& a, const DiffSide& b, std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -17,19 +17,19 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns a number for a function. Functions that do the same under different names, such as `cblas_sgemm` and
-/// `cblas_sgemm64_`, have the same number.
+/// Returns a number for a function. Functions that do the same work under different names, such as `cblas_sgemm` and
+/// `cblas_sgemm64_`, get the same number.
 std::uint64_t number_of_function(SharedText function) {
     const FunctionIndex found = find_function(std::string(function).c_str());
     if (found < 0) return function.id();
     const Function& known = functions[found];
-    // This bit keeps the number apart from the ids of texts.
+    // This bit keeps the numbers of known functions distinct from the ids of texts.
     constexpr std::uint64_t is_known = std::uint64_t{1} << 63;
     return is_known | (reinterpret_cast<std::uint64_t>(known.family) << 3 & ~is_known) |
            static_cast<std::uint64_t>(known.convention);
 }
 
-/// Reads the products with fingerprints from one recording into a side.
+/// Reads the products with fingerprints from one recording and adds them to a DiffSide.
 class RecordingResultsReader {
   public:
     RecordingResultsReader(const record::RecordingReader& recording, ProductKindNumbering& kinds, DiffSide& side)
@@ -64,12 +64,13 @@ class RecordingResultsReader {
         }
     }
 
-    /// Returns a hash of all that same_bits() compares, and of the kind.
+    /// Returns a hash of `kind` and of all members of the fingerprint that same_bits() compares.
     static std::uint64_t hash_of(std::uint32_t kind, const record::Fingerprint& fingerprint) {
         system::Hash hash;
         hash.add(kind).add(fingerprint.hash).add(fingerprint.flags);
         hash.add(std::bit_cast<std::uint64_t>(fingerprint.norm));
-        for (const double sum : fingerprint.sketch) hash.add(std::bit_cast<std::uint64_t>(sum + 0.0));  // 0 for -0
+        for (const double sum : fingerprint.sketch)
+            hash.add(std::bit_cast<std::uint64_t>(sum + 0.0));  // adding 0.0 turns -0 into 0
         return hash.value();
     }
 
@@ -81,7 +82,8 @@ class RecordingResultsReader {
         return {all.value(), {part(hashes->a), part(hashes->b), part(hashes->c), part(hashes->scalars)}};
     }
 
-    /// Returns the index of a recorded row in the side's rows; nullopt if the filter leaves its calls out.
+    /// Returns the index in DiffSide::rows of the recording's row `id`, or nullopt if the filter leaves out its
+    /// calls.
     std::optional<std::uint32_t> row_of(std::uint32_t id) {
         const auto [entry, is_new] = rows_.try_emplace(id, static_cast<std::uint32_t>(side_.rows.size()));
         if (!is_new) return entry->second;
@@ -100,7 +102,7 @@ class RecordingResultsReader {
     ProductKindNumbering& kinds_;
     DiffSide& side_;
     std::unordered_map<std::uint32_t, std::optional<std::uint32_t>>
-        rows_;  // index in DiffSide::rows, by the recording's row
+        rows_;  // index in DiffSide::rows for each row of the recording
 };
 
 }  // namespace

@@ -18,8 +18,8 @@
 
 namespace fp32shim::cli {
 
-/// Gives a number to each kind of products that can be aligned with each other. A kind has a location without its
-/// line, a scope, a function and sizes.
+/// Gives a number to each kind of products that can be aligned with each other. Products of one kind have the same
+/// location (without its line), scope, function, transposes and sizes.
 class ProductKindNumbering {
   public:
     std::uint32_t number_of(const MergedRow& row);
@@ -30,7 +30,7 @@ class ProductKindNumbering {
     std::map<Key, std::uint32_t> numbers_;
 };
 
-/// Bits for the operands that differ between two products. `operands_unknown` stands alone.
+/// Bits for the operands that differ between two products. `operands_unknown` is never combined with other bits.
 enum OperandBits : std::uint8_t {
     operand_a = 1,
     operand_b = 2,
@@ -40,41 +40,42 @@ enum OperandBits : std::uint8_t {
     operands_unknown = 128
 };
 
-/// Hashes of a product's operands, shortened to save memory.
+/// Hashes of a product's operands. All except one are shortened to save memory.
 struct ShortOperandHashes {
-    std::uint64_t all = 0;                   ///< hash of all operands; 0: not recorded
-    std::array<std::uint16_t, 4> each = {};  ///< parts of the hashes of A, B, C and the scalars
+    std::uint64_t all = 0;                   ///< hash of all operands; 0 if it was not recorded
+    std::array<std::uint16_t, 4> each = {};  ///< low 16 bits of the hashes of A, B, C and the scalars
 
-    /// Returns OperandBits; 0 if what both products read has the same bits.
+    /// Returns the OperandBits of the operands that differ, or 0 if all operands of both products have the same bits.
     std::uint8_t differing_operands(const ShortOperandHashes& other) const;
 };
 
-/// A product with a fingerprint.
+/// A product whose recording has a fingerprint of the result.
 struct FingerprintedProduct {
     std::int64_t end_ns = 0;   ///< time at which the call returned
-    std::uint64_t offset = 0;  ///< offset of its fingerprint in the recording
-    std::uint64_t result = 0;  ///< a hash of kind and fingerprint
-    std::uint32_t row = 0;     ///< index in DiffSide::rows
-    std::uint32_t number = 0;  ///< number of the product in its thread, from 1
+    std::uint64_t offset = 0;  ///< offset of the product's fingerprint in the recording
+    std::uint64_t result = 0;  ///< hash of the product's kind and fingerprint
+    std::uint32_t row = 0;     ///< index of the product's decision in DiffSide::rows
+    std::uint32_t number = 0;  ///< number of the product in its thread, counted from 1
     ShortOperandHashes operands;
 };
 
-/// Products of one thread that have fingerprints, in their order.
+/// The products of one thread that have fingerprints, in their order.
 struct ThreadResults {
     std::uint32_t process = 0;  ///< index in DiffSide::processes
-    std::int32_t id = 0;        ///< id of the thread, since successive threads share a slot
-    std::size_t first = 0;      ///< index of the first product in DiffSide::products
+    std::int32_t id =
+        0;  ///< id of the thread, which is needed because successive threads share a part of the recording
+    std::size_t first = 0;  ///< index of the first product in DiffSide::products
     std::size_t count = 0;
 };
 
 /// A process that has products with fingerprints.
 struct ProcessResults {
     std::string path;
-    std::string program;  ///< name without folders
+    std::string program;  ///< name of the program without its folders
     std::int32_t pid = 0;
     std::int32_t rank = -1;
     std::int64_t opened_ns = 0;
-    std::size_t first_thread = 0;  ///< index in DiffSide::threads
+    std::size_t first_thread = 0;  ///< index of the first thread in DiffSide::threads
     std::size_t threads = 0;       ///< number of threads
 };
 
@@ -83,19 +84,19 @@ struct DiffSide {
     DiffSide(const CallFilter& filter, NativeLocator& locations)
         : calls(&filter, MergedCalls::Objects::left_out), paths(&locations) {}
 
-    MergedCalls calls;                           ///< all calls, with fingerprints or without
-    CallPathTree paths;                          ///< paths of all calls, if they were asked for
-    std::vector<MergedRow> rows;                 ///< decisions about products with fingerprints
-    std::vector<std::uint32_t> kinds;            ///< for each row, its number in ProductKindNumbering
-    std::vector<FingerprintedProduct> products;  ///< sorted by thread
+    MergedCalls calls;                           ///< all calls, with or without fingerprints
+    CallPathTree paths;                          ///< call paths of all calls, if DiffSelection::call_paths is set
+    std::vector<MergedRow> rows;                 ///< distinct decisions about the products with fingerprints
+    std::vector<std::uint32_t> kinds;            ///< for each of `rows`, its number in ProductKindNumbering
+    std::vector<FingerprintedProduct> products;  ///< sorted by the thread that made the products
     std::vector<std::uint32_t> row_hashes;       ///< Fingerprint::rows of each product
-    std::vector<ThreadResults> threads;          ///< sorted by process
-    std::vector<ProcessResults> processes;       ///< sorted by time
-    EnvironmentFacts environment;                ///< environment of the processes
+    std::vector<ThreadResults> threads;          ///< sorted by the process of the thread
+    std::vector<ProcessResults> processes;       ///< sorted by the time at which their recordings were opened
+    EnvironmentFacts environment;                ///< environments in which the processes ran
     std::uint64_t lost = 0;                      ///< number of fingerprints for which recordings had no room
 
     std::uint64_t fingerprint_count() const { return products.size(); }
-    /// Returns true if there are calls, but the options select none of them.
+    /// Returns true if the run has calls, but the filter options select none of them.
     bool filter_selects_nothing() const { return calls.total().calls == 0 && calls.calls_before_filter() > 0; }
     std::uint64_t calls_without_fingerprint() const {
         return calls.total().calls - std::min(calls.total().calls, fingerprint_count() + lost);
@@ -106,12 +107,12 @@ struct DiffSide {
     const ProcessResults& process_of(std::size_t product) const { return processes[thread_of(product).process]; }
 };
 
-/// Selects the parts of a run that are read.
+/// Says which parts of a run are to be read.
 struct DiffSelection {
     const CallFilter& filter;
     bool call_paths = false;
 };
-/// Reads one run. Adds unreadable parts to `problems`.
+/// Reads one run from its recordings. Adds the parts that cannot be read to `problems`.
 DiffSide read_diff_side(const std::vector<std::string>& files, const DiffSelection& wanted,
                         ProductKindNumbering& kinds, NativeLocator& locations, std::vector<ReadingProblem>& problems);
 

@@ -20,10 +20,12 @@ using Outcome = RowKind::Outcome;
 constexpr std::string_view outcome_words[] = {"other", "not compared", "same"};
 std::string_view word_of(const RowKind& kind) { return outcome_words[static_cast<std::size_t>(kind.outcome)]; }
 
-/// Indices of the kinds of rows, by type, length and number of terms.
+/// The index of each kind of rows in a list of kinds. The key is the rows' type, their length and the number of
+/// terms.
 using KindIndices = std::map<std::tuple<std::uint32_t, std::int64_t, std::int64_t>, std::size_t>;
 
-/// Adds the products of a side to their kinds, in the order of time.
+/// Adds the rows of a run's products to their kinds, in the order of time. Returns the products that have to be left
+/// out.
 RowComparison::LeftOutProducts add_rows(const DiffSide& side, RowSumsOfSide RowKind::*own,
                                         std::vector<RowKind>& kinds, KindIndices& indices) {
     RowComparison::LeftOutProducts left;
@@ -54,7 +56,7 @@ RowComparison::LeftOutProducts add_rows(const DiffSide& side, RowSumsOfSide RowK
     return left;
 }
 
-/// Finds the last point at which both runs have equally many rows, and the same ones.
+/// Finds the last point in time at which both runs have computed equally many rows, with equal sums of hashes.
 void compare(RowKind& kind) {
     for (std::size_t i = 0, j = 0; i < kind.a.steps.size() && j < kind.b.steps.size();) {
         const RunningRowSum &a = kind.a.steps[i], &b = kind.b.steps[j];

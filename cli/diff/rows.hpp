@@ -1,5 +1,5 @@
-// Compares the results of two runs row by row, for `fp32shim diff --by row`. The runs may divide the rows into other
-// batches: what is compared are sums sum of the rows' hashes.
+// Compares the results of two runs row by row, for `fp32shim diff --by row`. The runs may divide the rows into
+// different batches, because only sums of the rows' hashes are compared.
 #pragma once
 
 #include <cstddef>
@@ -13,42 +13,41 @@
 
 namespace fp32shim::cli {
 
-/// Sums over the rows of a kind in one run, up to the end of a product.
+/// The number of rows of a kind in one run, and the sum of their hashes, up to the end of a product.
 struct RunningRowSum {
     std::uint64_t rows = 0;
-    std::uint32_t sum = 0;    ///< of the rows' hashes
-    std::size_t product = 0;  ///< index in DiffSide::products
+    std::uint32_t sum = 0;    ///< sum of the rows' hashes
+    std::size_t product = 0;  ///< index of the product in DiffSide::products
 };
 
 /// The rows of a kind in one run.
 struct RowSumsOfSide {
-    std::vector<RunningRowSum> steps = {};  ///< in the order of time
-    std::size_t next = 0;                   ///< index of the step after the last agreement
+    std::vector<RunningRowSum> steps = {};  ///< one step for each product, in the order of time
+    std::size_t next = 0;  ///< index of the first step after the last point at which both runs have the same rows
 
     std::uint64_t row_count() const { return steps.empty() ? 0 : steps.back().rows; }
 };
 
-/// Rows that may be compared with each other: they have the same type and length, and their elements are sums of
-/// equally many terms.
+/// A kind of rows that may be compared with each other: they have the same type and length, and their elements are
+/// sums of equally many terms.
 struct RowKind {
-    /// Rows are compared if there are as many in both runs. One kind may come from several places, whose rows
-    /// alternate in another way if the batches differ, so only the sums over all of them have to agree.
+    /// Rows are compared if there are equally many in both runs. Rows of one kind may come from several source lines
+    /// and alternate differently if the batches differ, so only the sums over all rows have to agree.
     enum class Outcome : std::uint8_t { other, not_compared, same };
 
     SharedText dtype;
     std::int64_t length = 0, terms = 0;
     RowSumsOfSide a = {}, b = {};
-    std::uint64_t same =
-        0;  ///< number of rows up to the last agreement: the last point at which both have the same rows
+    std::uint64_t same = 0;  ///< number of rows up to the last point at which both runs have the same rows
     Outcome outcome = Outcome::not_compared;
 };
 
 struct RowComparison {
-    std::vector<RowKind> kinds;  ///< kinds with other rows first, by the time in A at which these rows begin
+    std::vector<RowKind> kinds;  ///< first the kinds with different rows, by the time in A at which these rows begin
     struct LeftOutProducts {
-        std::uint64_t without_hashes = 0;  ///< products that were recorded without hashes of rows
-        std::uint64_t without_rows = 0;    ///< products of routines whose results have no rows
-        std::set<std::string> names{};     ///< functions, sizes and lines of the products without rows
+        std::uint64_t without_hashes = 0;  ///< number of products that were recorded without hashes of rows
+        std::uint64_t without_rows = 0;    ///< number of products of routines whose results have no rows
+        std::set<std::string> names{};     ///< functions, sizes and source lines of the products without rows
     } left_a, left_b;
 
     std::uint64_t count_kinds(RowKind::Outcome outcome) const;
@@ -59,11 +58,11 @@ struct RowComparison {
 RowComparison compare_rows(const DiffSide& a, const DiffSide& b);
 
 struct DiffOutcome;
-/// Returns the first sentence of a comparison by row, and the remarks that only this comparison has. Precondition,
-/// here and below: outcome.rows is set.
+/// Returns the first sentence of a comparison by row. `outcome.rows` must be set for this and all following
+/// functions.
 std::string row_headline(const DiffOutcome& outcome);
 std::vector<std::string> row_remarks(const DiffOutcome& outcome);
-/// Returns the first products with other rows, and the table of kinds.
+/// Returns a text about the first products with different rows, and the table of kinds.
 std::string rows_text(const DiffOutcome& outcome, std::size_t top, int stream);
 Json rows_json(const DiffOutcome& outcome);
 

@@ -1,4 +1,4 @@
-// The sentences with which the outcome of `fp32shim diff` begins.
+// Writes the sentences with which the outcome of `fp32shim diff` begins.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -22,14 +22,15 @@ std::string share(std::uint64_t part, std::uint64_t all) {
     return fmt::format("{} of {}", count_text(part), counted(all, "product"));
 }
 
-/// Returns ` (fp32 -> tf32)`, if that is the only change of precision; otherwise an empty text.
+/// Returns a text such as ` (fp32 -> tf32)` if there is only one such change of precision, and otherwise an empty
+/// text.
 std::string precisions_text(const ResultSummary& summary) {
     if (summary.precisions.size() != 1) return {};
     const auto& [a, b] = *summary.precisions.begin();
     return fmt::format(" ({} -> {})", a, b);
 }
 
-/// Returns the sentence for results that differ.
+/// Returns the sentence about results that differ.
 std::string difference_sentence(const ResultSummary& summary, std::uint64_t all) {
     const std::uint64_t other_bits = all - summary.same_bits;
     if (summary.other_precision == 0)
@@ -44,7 +45,8 @@ std::string difference_sentence(const ResultSummary& summary, std::uint64_t all)
     return text;
 }
 
-/// Returns `: 3 with equal inputs, 374 with other inputs`, or `, with other inputs` if that is so for all.
+/// Returns a text such as `: 3 with equal inputs, 374 with other inputs`, or `, with other inputs` if the inputs of
+/// all results are of one kind.
 std::string inputs_text(std::uint64_t equal, std::uint64_t other, std::uint64_t unknown) {
     std::string text;
     for (const auto& [count, what] : {std::pair(equal, "equal inputs"), std::pair(other, "other inputs"),
@@ -55,7 +57,8 @@ std::string inputs_text(std::uint64_t equal, std::uint64_t other, std::uint64_t 
     return text;
 }
 
-/// Returns the sentence about the first product that made other results of equal inputs; empty if there is none.
+/// Returns the sentence about the first product that computed different results from equal inputs, or an empty text
+/// if there is no such product.
 std::string beginning_sentence(const DiffOutcome& outcome) {
     const ResultSummary& summary = outcome.summary;
     if (!summary.first_same_operands) return {};
@@ -78,7 +81,7 @@ std::string beginning_sentence(const DiffOutcome& outcome) {
                               inputs_text(summary.same_operands - 1, all - unknown - summary.same_operands, unknown));
 }
 
-/// Returns what is known of the inputs of results that differ, if none of these results has equal inputs.
+/// Returns what is known about the inputs of the results that differ, if none of these results has equal inputs.
 std::string operands_sentence(const ResultSummary& summary, std::uint64_t all) {
     const std::uint64_t unknown = summary.unknown_operands;
     if (unknown == all) return "not recorded on both sides";
@@ -89,7 +92,8 @@ std::string operands_sentence(const ResultSummary& summary, std::uint64_t all) {
                        count_text(unknown));
 }
 
-/// Returns the settings at the start of each run that the other run does not have: `default native -> default high`.
+/// Returns the settings at the start of each run that the other run does not have, such as `default native -> default
+/// high`.
 std::string settings_difference(const DiffOutcome& outcome) {
     const auto settings_in = [](const DiffSide& side) {
         std::set<std::string> settings;
@@ -107,10 +111,10 @@ std::string settings_difference(const DiffOutcome& outcome) {
     return a == b ? "" : fmt::format("{} -> {}", only(a, b), only(b, a));
 }
 
-/// Returns the options of `run` under which a process recorded, as far as its recording knows them.
+/// Returns the options of `fp32shim run` under which a process was recorded, as far as its recording contains them.
 std::string options_of(const record::StartEvent& start) {
     const bool is_reproducible = start.cpu_mode == policy::CpuMode::reproducible;
-    // The command needs no option for a setting of this machine's own policy, which holds for it anyway.
+    // A setting of this machine's own policy applies to every run, so the command needs no option for it.
     policy::Policy site;
     if (!start.policy_sha256.empty()) site = policy::read_policy_file(policy::PolicyLoadOptions().site_policy).policy;
     const bool is_sites = site.sha256 == start.policy_sha256;
@@ -129,8 +133,8 @@ std::string options_of(const record::StartEvent& start) {
     return text;
 }
 
-/// Returns why results were not compared: which runs have no fingerprints among the selected calls. Precondition: at
-/// least one has none.
+/// Returns the reason why results were not compared: the runs that have no fingerprints among the selected calls. At
+/// least one run must have none.
 std::string no_results_sentence(const DiffOutcome& outcome) {
     if (outcome.a.calls.calls_before_filter() == 0 && outcome.b.calls.calls_before_filter() == 0)
         return "Nothing was compared, because neither run recorded a product";
@@ -147,7 +151,7 @@ std::string no_results_sentence(const DiffOutcome& outcome) {
                               lacking + (lacking.size() > 1 ? " have" : " has"));
 }
 
-/// Returns the differences of the environments.
+/// Returns the differences between the recorded environments of both runs.
 std::string environment_sentence(const DiffOutcome& outcome) {
     const EnvironmentFacts &a = outcome.a.environment, &b = outcome.b.environment;
     if (a.is_empty() || b.is_empty())
@@ -156,8 +160,8 @@ std::string environment_sentence(const DiffOutcome& outcome) {
     return difference.empty() ? "no difference is recorded" : difference;
 }
 
-/// Returns `: daxpy_, ddot_`, the functions of the calls without a fingerprint, at most three; empty if there are
-/// none.
+/// Returns a text such as `: daxpy_, ddot_` with at most three functions whose calls lack fingerprints, or an empty
+/// text if there are none.
 std::string functions_without_fingerprint(const DiffOutcome& outcome) {
     std::set<std::string> names;
     for (const DiffSide* const side : {&outcome.a, &outcome.b}) {

@@ -12,8 +12,8 @@ bool is_smaller(const ResultPair& one, const ResultPair& other) {
     return one.same_bits != other.same_bits ? one.same_bits : one.difference < other.difference;
 }
 
-/// Returns the index of the pair with the largest difference, from `first` to before `end`, and of the first one if
-/// there are several. Pairs with identical bits are taken only if all have them.
+/// Returns the index of the pair with the largest difference among the pairs from `first` to `end`, without `end`. Of
+/// several equal ones, returns the first. A pair with identical bits is chosen only if all pairs have identical bits.
 std::size_t largest_of(const std::vector<ResultPair>& pairs, std::size_t first, std::size_t end) {
     const std::span part = std::span(pairs).subspan(first, end - first);
     return first + static_cast<std::size_t>(std::ranges::max_element(part, is_smaller) - part.begin());
@@ -46,7 +46,7 @@ std::vector<GrowthStep> difference_growth(const std::vector<ResultPair>& pairs, 
 std::vector<UnpairedProductGroup> group_unpaired_products(const DiffSide& side,
                                                           const std::vector<std::size_t>& unpaired) {
     std::vector<UnpairedProductGroup> groups;
-    std::map<std::uint32_t, std::size_t> indices;  // indices in `groups`, by kind of product
+    std::map<std::uint32_t, std::size_t> indices;  // indices in `groups`, by the number of the kind of product
     for (const std::size_t product : unpaired) {
         const auto [entry, is_new] = indices.try_emplace(side.kind_of(product), groups.size());
         if (is_new) groups.push_back({0, product});

@@ -16,10 +16,12 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
-/// Flags of each open: a FIFO without a writer does not block, and a terminal does not become the controlling one.
+/// Flags for every call of open(). They keep it from waiting for the writer of a FIFO, and keep a terminal from
+/// becoming the controlling terminal.
 constexpr int safe_open_flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-/// Returns the reason why a file is not of the effective user alone; empty if it is.
+/// Returns the reason why a file may have been changed by others than the effective user, or an empty text if it
+/// cannot have been.
 std::string why_not_own(const struct stat& facts) {
     if (facts.st_uid != geteuid())
         return fmt::format("belongs to user {}, and this command runs as user {}", facts.st_uid, geteuid());
@@ -27,8 +29,8 @@ std::string why_not_own(const struct stat& facts) {
     return {};
 }
 
-/// Returns the reason why an opened file is not to be used; empty if it is. Only a regular file is. `use` is `read`
-/// or `written`.
+/// Returns the reason why an opened file must not be used, or an empty text if it may be. Only regular files may be
+/// used. `use` is `read` or `written`.
 std::string why_unusable(int descriptor, std::string_view use, bool must_be_own) {
     struct stat facts = {};
     if (descriptor < 0 && errno == ELOOP) return "is a symbolic link";
@@ -57,7 +59,8 @@ FileText read_opened(const Descriptor& file, std::size_t most, bool must_be_own)
     return result;
 }
 
-/// Opens a folder in a folder, and makes it if it is missing and `makes` is set.
+/// Opens the folder `name` in the folder `parent`. Creates the folder if it is missing and `makes` is true. Returns
+/// the descriptor, or -1 on failure.
 int open_folder(int parent, const char* name, bool makes) {
     constexpr int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     const int found = openat(parent, name, flags);
@@ -66,7 +69,7 @@ int open_folder(int parent, const char* name, bool makes) {
     return openat(parent, name, flags);
 }
 
-/// Returns true if nobody but root and the effective user can replace what that user has in the folder.
+/// Returns true if only root and the effective user can replace the files that this user has in the folder.
 bool is_safe_parent_folder(int folder) {
     struct stat facts = {};
     if (fstat(folder, &facts) != 0 || (facts.st_uid != 0 && facts.st_uid != geteuid())) return false;
@@ -94,7 +97,7 @@ FileText read_user_owned_file(const std::string& path, std::size_t most) {
 }
 
 std::string append_to_user_owned_file(const std::string& path, std::string_view text) {
-    // Without O_NONBLOCK, a FIFO that somebody puts in the file's place would block.
+    // Without O_NONBLOCK, open() would wait for a reader if somebody had replaced the file by a FIFO.
     const Descriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | safe_open_flags,
                                S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
     std::string problem = why_unusable(file.number(), "written", true);

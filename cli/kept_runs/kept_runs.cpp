@@ -28,18 +28,19 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr const char* runs_folder = ".fp32shim";
-/// An empty file beside the runs, which says that a later run was not kept.
+/// The name of an empty file beside the runs' folders. The file says that the last run was not kept.
 constexpr const char* not_kept_file = "last-run-was-not-kept";
-/// Largest number of kept runs: enough for a few versions of a program, each compared with the one before. A
-/// recording that is to last longer is given a name.
+/// The largest number of kept runs. It is enough to compare a few versions of a program, each with the one before.
+/// Users give a name to a recording that they want to keep longer.
 constexpr std::size_t most_runs = 10;
-/// All kept runs together may be as large as one recording may become by default. Most runs have less than 1 MiB, so
-/// their number is limited first.
+/// The largest size of all kept runs together, which is as much as one recording may have by default. Most runs have
+/// less than 1 MiB, so usually the limit of their number is reached first.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
-/// If the disk has less free space, no run is kept, because the program may need the rest.
+/// If the disk has less free space than this, no run is kept, because the program may need the space.
 constexpr std::uint64_t least_free_bytes = std::uint64_t{1} << 28;
 
-/// Returns true for the name of a run's folder: the time of its start, to the millisecond, and its process id.
+/// Returns true for the name of a run's folder, which consists of the run's start time to the millisecond and its
+/// process id.
 bool is_run_name(std::string_view name) {
     constexpr std::string_view form = "0000-00-00T000000.000Z-0";
     for (std::size_t i = 0; i < name.size(); ++i) {
@@ -49,27 +50,28 @@ bool is_run_name(std::string_view name) {
     return name.size() >= form.size();
 }
 
-/// Returns true for the names that recordings get here: `4711.fp32rec`, `4711.1.fp32rec`, `4711.children.fp32rec`.
+/// Returns true for names of recordings in a kept run: `4711.fp32rec`, `4711.1.fp32rec`, `4711.children.fp32rec`.
 bool is_name_of_recording(std::string_view name) {
     const std::size_t end = name.find_first_not_of("0123456789.");
     return end != std::string_view::npos && end > 1 && name[0] != '.' &&
            (name.substr(end - 1) == ".fp32rec" || name.substr(end - 1) == ".children.fp32rec");
 }
 
-/// Keeps a write beyond the limit of a file's size (ulimit -f) from ending this command. A program that it starts has
-/// the caller's setting.
+/// Ignores SIGXFSZ while it exists, so that a write beyond the limit of file sizes (ulimit -f) does not end this
+/// process. Programs that this process starts get the caller's setting of the signal.
 struct IgnoredFileSizeSignal {
     void (*const before)(int) = std::signal(SIGXFSZ, SIG_IGN);
     ~IgnoredFileSizeSignal() { std::signal(SIGXFSZ, before); }
 };
 
-/// The folder of a run and its files.
+/// The folder of one kept run, with the files in it.
 struct KeptRunFolder {
     std::string name;
     UserOwnedFolder folder;
     std::vector<UserOwnedFolder::FolderEntry> files{};
     std::uint64_t bytes = 0;
-    bool has_only_recordings = false;  ///< all files are recordings of this user, by their names and owners
+    bool has_only_recordings =
+        false;  ///< all files are recordings that belong to this user, judged by their names and owners
 
     KeptRunFolder(const UserOwnedFolder& all, std::string run)
         : name(std::move(run)), folder(all.descriptor(), name, false) {
@@ -82,13 +84,14 @@ struct KeptRunFolder {
         });
     }
 
-    /// Returns a path by which a file of the opened folder is reached, even if the path of the folder leads elsewhere
-    /// meanwhile.
+    /// Returns a path that leads to a file of the opened folder, even if the folder's own path meanwhile leads
+    /// elsewhere.
     std::string path_of(const UserOwnedFolder::FolderEntry& file) const {
         return fmt::format("/proc/self/fd/{}/{}", folder.descriptor(), file.name);
     }
 
-    /// Returns the command line of the process that recorded first, and when it began: `python3 train.py, 12 s ago`.
+    /// Returns the command line of the process that began to record first, and the time since then: `python3
+    /// train.py, 12 s ago`.
     std::string text() const {
         std::string path;
         std::int64_t first_ns = INT64_MAX;
@@ -106,12 +109,12 @@ struct KeptRunFolder {
                            duration_text(static_cast<double>(std::max<std::int64_t>(now_ns() - first_ns, 0))));
     }
 
-    /// Returns true if the command that made the folder waits for its program.
+    /// Returns true if the `fp32shim run` that created the folder still waits for its program.
     bool is_awaited() const { return flock(folder.descriptor(), LOCK_SH | LOCK_NB) != 0; }
 
-    /// Returns true if it is certain that no process of the run may record any more. Locks the folder.
+    /// Returns true if it is certain that no process of the run can record any more. Locks the folder.
     bool has_ended() const {
-        // An empty folder may be that of a run which starts at this moment, on another machine.
+        // An empty folder may belong to a run that is just starting on another machine.
         struct stat facts = {};
         constexpr std::time_t day = 24 * 60 * 60;
         if (files.empty() && fstat(folder.descriptor(), &facts) == 0 && std::time(nullptr) - facts.st_mtime < day)
@@ -126,7 +129,7 @@ struct KeptRunFolder {
             if (!opened.reader || !member) return false;
             number = std::max(number, member->run);
             if (member->run_end.ended_ns > end.ended_ns) end = member->run_end;
-            // The file for the children of a run belongs to no process.
+            // The recording of the children of a run belongs to no single process, so other conditions apply to it.
             all_ended &= member->is_children_file
                              ? files.size() > 1 || member->identity.shares_boot_with(record::identify_self())
                              : opened.reader->state() == record::RecordingState::ended;
@@ -136,7 +139,7 @@ struct KeptRunFolder {
     }
 };
 
-/// Returns the names of runs, the oldest first.
+/// Returns the names of the runs' folders, the oldest run first.
 std::vector<std::string> names_of_runs(const UserOwnedFolder& all) {
     std::vector<std::string> names;
     for (UserOwnedFolder::FolderEntry& entry : all.list_entries(is_run_name)) names.push_back(std::move(entry.name));
@@ -144,7 +147,8 @@ std::vector<std::string> names_of_runs(const UserOwnedFolder& all) {
     return names;
 }
 
-/// Removes runs until there is room for another one. Returns the reason why there is none; empty if there is.
+/// Removes ended runs, the oldest first, until there is room for another run. Returns an empty text if there is room,
+/// and otherwise the reason why there is none.
 std::string make_room(const UserOwnedFolder& all) {
     std::list<KeptRunFolder> runs;
     for (const std::string& name : names_of_runs(all))
@@ -169,12 +173,13 @@ std::string make_room(const UserOwnedFolder& all) {
                             counted(runs.size(), "run"), bytes >> 20);
 }
 
-/// Returns the reason why recordings cannot be written in a folder; empty if they can.
+/// Returns the reason why recordings cannot be written in a folder, or an empty text if they can.
 std::string problem_with_recordings_in(const std::string& folder) {
     struct statvfs disk {};
     if (statvfs(folder.c_str(), &disk) == 0 && disk.f_bavail * disk.f_frsize < least_free_bytes)
         return fmt::format("has only {} MiB of free space", disk.f_bavail * disk.f_frsize >> 20);
-    // Some file systems have no shared mappings, so this file is made and mapped as a recording is.
+    // Some file systems do not support shared mappings, so a file is created and mapped here in the same way as a
+    // recording.
     const std::string probe = folder + "/0.fp32rec";
     const int descriptor = record::open_children_file({probe.c_str(), -1, 0});
     const int error =
@@ -207,7 +212,7 @@ NewRunFolder make_run_folder() {
     std::array<char, record::path_capacity> absolute, scratch;
     kept.log_path = record::make_absolute_name(kept.path + "/%p.fp32rec", absolute, scratch);
     constexpr std::size_t room_for_names = 64;
-    // Where two containers share the folder, both may have this process id.
+    // If two containers share the folder, a process in each may have the same process id.
     const bool is_made = mkdirat(all.descriptor(), name.c_str(), S_IRWXU) == 0;
     if (is_made) kept.folder = std::make_unique<UserOwnedFolder>(all.descriptor(), name, false);
     if (!is_made || !kept.folder->is_open() || flock(kept.folder->descriptor(), LOCK_EX | LOCK_NB) != 0)

@@ -1,5 +1,5 @@
-// Recordings that `fp32shim run` keeps without being asked, in the folder `.fp32shim` of the working folder. Commands
-// that read recordings take the last ones if none is named.
+// Handles the recordings that `fp32shim run` keeps by default, in the folder `.fp32shim` of the working folder.
+// Commands that read recordings use the last kept ones if the user names none.
 #pragma once
 
 #include <memory>
@@ -11,23 +11,25 @@
 
 namespace fp32shim::cli {
 
-/// The folder for the recordings of one run. It is locked while this object exists, so that no other run removes it.
+/// The folder for the recordings of one run. The folder is locked while this object exists, so that no other run
+/// removes it.
 struct NewRunFolder {
-    std::string problem;   ///< reason why nothing can be kept here; empty: the folder was made
+    std::string problem;   ///< reason why the run cannot be kept; empty if the folder was created
     std::string path;      ///< path of the folder, relative to the working folder
-    std::string log_path;  ///< name of the run's recordings: an absolute path with placeholders
+    std::string log_path;  ///< name of the run's recordings, as an absolute path with placeholders
     std::unique_ptr<UserOwnedFolder> folder;
 };
-/// Removes the oldest runs that have ended, as far as the limits of number and size ask for it, and makes a folder.
-/// Never touches what `fp32shim run` did not make.
+/// Removes the oldest ended runs, if the limits of number and size require it, and creates a folder for a new run.
+/// Never changes files that `fp32shim run` did not make.
 NewRunFolder make_run_folder();
 
-/// Notes that a run is not kept, if earlier ones are, so that none of those is taken for the last run.
+/// If earlier runs are kept, leaves a note that the current run is not kept, so that no earlier run is taken for the
+/// last one.
 void mark_run_not_kept();
 
-/// If `recordings` is empty, puts the folders of the last `count` runs into it that were kept in the working folder,
-/// the oldest first, and names them on stderr. Returns false after a message if there are fewer, or if a later run
-/// was not kept.
+/// If `recordings` is empty, adds to it the folders of the last `count` runs that were kept in the working folder,
+/// the oldest first, and names them on stderr. Returns false after a message if fewer runs are kept, or if a later
+/// run was not kept.
 bool default_to_last_runs(std::string_view command, std::size_t count, std::vector<std::string>& recordings);
 
 }  // namespace fp32shim::cli

@@ -8,7 +8,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// The search for a policy, with the levels that it tries.
+/// The search for a cheap policy. It tries different precisions for the places (source lines or scopes) of the
+/// program.
 class PolicySearch {
   public:
     PolicySearch(const SensitivityMeasurements& measured, double tolerance, const RunLevels& run)
@@ -33,7 +34,7 @@ class PolicySearch {
     }
     bool is_within(const MeasuredRun& run) const { return run.was_lowered && run.error <= tolerance_; }
 
-    /// Takes for each place the cheapest precision whose error alone is within the tolerance.
+    /// Chooses for each place the cheapest precision at which the place alone causes an error within the tolerance.
     void choose_by_errors_alone() {
         for (std::size_t place = 0; place < places(); ++place) {
             std::size_t level = measured_.precisions.size();
@@ -43,7 +44,7 @@ class PolicySearch {
     }
 
     /// Returns the levels of all measured runs whose output was within the tolerance, the cheapest first. A place
-    /// that did not run below FP32 when it alone was asked to counts as exact in them.
+    /// that did not run below FP32 although a run requested it for this place only counts as exact in these levels.
     std::vector<Levels> levels_within_tolerance() const {
         std::vector<Levels> shown;
         const auto add = [&](const MeasuredRun& run, Levels levels) {
@@ -66,7 +67,7 @@ class PolicySearch {
         return shown;
     }
 
-    /// Returns the sum of the places' work that runs below FP32, each multiplied by the place's level.
+    /// Returns the sum, over all places that run below FP32, of the place's work multiplied by the place's level.
     double saving_of(const Levels& levels) const {
         double saving = 0;
         for (std::size_t place = 0; place < levels.size(); ++place)
@@ -79,7 +80,8 @@ class PolicySearch {
         return std::ranges::any_of(result_.levels, [](std::size_t level) { return level > 0; });
     }
 
-    /// Runs a policy, and makes it the found one if its output is within the tolerance.
+    /// Runs the command under the policy with these levels. If the output is within the tolerance, makes this policy
+    /// the found one and returns true.
     bool take_if_within(const Levels& levels) {
         tried_.insert(levels);
         const MeasuredRun measured = run_(levels);
@@ -91,7 +93,7 @@ class PolicySearch {
         return true;
     }
 
-    /// Moves the lowered place with the largest error alone to the next dearer precision.
+    /// Moves one lowered place to the next dearer precision: the place that alone causes the largest error.
     void raise_worst_place() {
         std::size_t worst = places();
         for (std::size_t place = 0; place < places(); ++place)
@@ -101,8 +103,9 @@ class PolicySearch {
         if (!measured_.is_lowered_at(worst, result_.levels[worst])) result_.levels[worst] = 0;
     }
 
-    /// Tries each place one level cheaper, and keeps the changes that are within the tolerance. Returns false if none
-    /// is: then `refused` counts the final policy with one place changed.
+    /// Tries each place at the next cheaper precision, and keeps the changes with which the output is within the
+    /// tolerance. Returns false if there is no such change. In this case, `refused` is the number of tried changes to
+    /// the final policy.
     bool make_cheaper() {
         bool has_changed = false;
         result_.refused = 0;
@@ -132,7 +135,7 @@ std::vector<PrecisionAssignment> SensitivityMeasurements::groups_by_precision(co
     for (const std::string& precision : precisions) assigned.push_back({{}, precision});
     for (std::size_t place = 0; place < places.size(); ++place)
         assigned[levels[place]].groups = union_of(assigned[levels[place]].groups, places[place].groups);
-    assigned.pop_back();  // the cheapest one is the policy's default
+    assigned.pop_back();  // the cheapest precision is the default of the policy, so it needs no rules
     return assigned;
 }
 

@@ -15,8 +15,9 @@ namespace {
 
 constexpr double unlimited = std::numeric_limits<double>::infinity();
 
-/// Returns the quantile of the chi-squared distribution with `freedom` degrees, for the quantile `normal` of the
-/// normal one (Wilson and Hilferty, 1931). From 5 degrees on it is right to some percent.
+/// Returns a quantile of the chi-squared distribution with `freedom` degrees of freedom. `normal` is the same
+/// quantile of the normal distribution. The approximation (Wilson and Hilferty, 1931) is right to a few percent from
+/// 5 degrees on.
 double chi_squared(double freedom, double normal) {
     const double variance = 2 / (9 * freedom);
     return freedom * std::pow(std::max(1 - variance + normal * std::sqrt(variance), 0.0), 3);
@@ -29,7 +30,7 @@ double digits_of_deviation(double deviation) {
 std::string number_text(double digits) { return std::isfinite(digits) ? fmt::format("{:.1f}", digits) : "all"; }
 
 std::string evidence_of(const SignificantDigits& digits) {
-    constexpr std::uint64_t fewest = 5;  // below, chi_squared() is too rough
+    constexpr std::uint64_t fewest = 5;  // with fewer runs, chi_squared() is too inaccurate
     const std::uint64_t finite = digits.runs - digits.failed;
     if (digits.failed == 0 && !digits.was_lowered) return "not perturbed";
     std::string text = fmt::format("{} to {}", number_text(digits.lowest), number_text(digits.highest));

@@ -18,7 +18,8 @@ double total_work(const SensitivityResult& result) {
                            [](double sum, const ProgramPlace& place) { return sum + place.work; });
 }
 
-/// Returns the error, or why there is none: `4.5e-04`, `0`, `chance`, `ended with status 1`.
+/// Returns the error of a run, such as `4.5e-04`, `0` or `chance`, or the reason why there is no error, such as
+/// `ended with status 1`.
 std::string error_text(const MeasuredRun& measured) {
     if (!measured.problem.empty()) return measured.problem;
     if (!measured.was_lowered) return "not lowered";
@@ -26,7 +27,7 @@ std::string error_text(const MeasuredRun& measured) {
     return measured.is_chance ? "chance" : fmt::format("{:.1e}", measured.error);
 }
 
-/// Returns true if chance explains the errors of a row.
+/// Returns true if chance explains both errors that were measured for one place at one precision.
 bool is_all_chance(const PlaceErrors& errors) {
     if (errors.alone.was_lowered && errors.alone.exceeds_chance()) return false;
     return !errors.kept_exact.exceeds_chance() && (errors.alone.is_chance || errors.kept_exact.is_chance);
@@ -57,7 +58,7 @@ TextTable table_of(const SensitivityResult& result) {
     return table;
 }
 
-/// Returns a table of the numbers that a run changed, the largest change first; empty if it changed none.
+/// Returns a table of the numbers that a run changed, the largest change first, or an empty text if it changed none.
 std::string changes_text(const SensitivityResult& result) {
     const MeasuredRun& measured = result.measured.all_lowered.back();
     if (measured.most.empty()) return {};
@@ -83,7 +84,7 @@ std::string changes_text(const SensitivityResult& result) {
     return text + '\n';
 }
 
-/// Returns a sentence about a number that a norm hides; empty if there is none.
+/// Returns a sentence about a large relative change that the metric (a norm or a maximum) hides, or an empty text.
 std::string hidden_text(const SensitivityResult& result) {
     constexpr double far = 100;
     const MeasuredRun& measured = result.measured.all_lowered.back();
@@ -98,8 +99,8 @@ std::string hidden_text(const SensitivityResult& result) {
         result.metric == "max" ? "maximum" : "norm");
 }
 
-/// Returns a sentence about numbers that do not count and yet changed by much more than exact runs differ; empty if
-/// there are none.
+/// Returns a sentence about numbers that do not count, although they changed by much more than exact runs differ.
+/// Returns an empty text if there are no such numbers.
 std::string moved_text(const MeasuredRun& measured) {
     constexpr double clearly = 3;
     std::vector<std::string> names;
@@ -125,8 +126,8 @@ std::string names_of(const std::vector<std::size_t>& places, const SensitivityRe
     return listed(names, 5);
 }
 
-/// Returns the share of the work that ran below FP32 under the policy. A place that did so alone need not do so under
-/// the policy, which does not overrule a precision that the program asks for itself.
+/// Returns the share of the work that ran below FP32 under the policy. It may be less than planned, because the
+/// policy does not override a precision that the program itself requests.
 std::string lowered_work_share(const SensitivityResult& result) {
     double lowered = 0;
     for (const ProgramPlace& place : result.measured.places)
@@ -135,8 +136,8 @@ std::string lowered_work_share(const SensitivityResult& result) {
     return work_share_text(lowered, total_work(result));
 }
 
-/// Returns sentences about FP32_MATMUL_FLOOR, and about places that did not run at the precision that runs with
-/// everything lowered asked for.
+/// Returns sentences about the variable FP32_MATMUL_FLOOR, and about places that did not run at the requested
+/// precision in the runs with all products lowered.
 std::string not_lowered_text(const SensitivityResult& result) {
     std::string text = floor_variable_text();
     for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {
@@ -160,7 +161,7 @@ std::string not_lowered_text(const SensitivityResult& result) {
     return text;
 }
 
-/// Returns true if each place ran below FP32 when only it was asked to, at some precision.
+/// Returns true if each place ran below FP32 at some precision in a run with only this place lowered.
 bool has_tried_all(const SensitivityResult& result) {
     return std::ranges::all_of(result.measured.errors, [](const std::vector<PlaceErrors>& of_place) {
         return std::ranges::any_of(of_place, [](const PlaceErrors& errors) { return errors.alone.was_lowered; });

@@ -1,4 +1,4 @@
-// Writes the result of `sensitivity`: the table for people, the JSON, and the policy file.
+// Writes the result of `sensitivity` in three forms: the table for people, the JSON, and the policy file.
 #pragma once
 
 #include <optional>
@@ -18,31 +18,33 @@ struct SensitivityResult {
     const SensitivityRunner& runner;
     const SensitivityMeasurements& measured;
     const SearchOptions& options;
-    std::string metric, source;     ///< how the output's numbers are compared, and where they come from
-    double tolerance = -1;          ///< -1: none was given
-    std::string measured_policy{};  ///< file of the only policy that was measured; empty: places were
+    std::string metric, source;  ///< how the numbers of the output are compared, and where the numbers come from
+    double tolerance = -1;       ///< largest acceptable error; -1 if none was given
+    std::string
+        measured_policy{};  ///< file of the policy if only a given policy was measured; empty if places were measured
     std::optional<CheapestPolicy> policy{};
-    FoundPolicy found{};        ///< file of the policy
-    PolicySettings settings{};  ///< settings of the policy that is written
+    FoundPolicy found{};        ///< the policy file that was written
+    PolicySettings settings{};  ///< settings of the policy that is to be written
     std::vector<std::string>
-        untried{};  ///< places that have a group with fewer calls in all later exact runs than in the first
-    std::string dependence{};               ///< sentence on whether the output depends on products; empty: it does
+        untried{};  ///< places for which all later exact runs made fewer calls of some group than the first exact run
+    std::string dependence{};  ///< sentence on whether the output depends on products; empty if the runs have shown
+                               ///< that it does
     std::vector<std::string> left_files{};  ///< files of the working folder that changed during the runs
 };
 
-/// Returns true if some call of the group ran below FP32 in the run.
+/// Returns true if at least one call of the group ran below FP32 in the run.
 bool was_lowered_in(const MeasuredRun& run, const ProductGroup& group);
 
-/// Returns a sentence about untried places, with a line feed; empty if there are none.
+/// Returns a sentence with a line feed about places that were not tried, or an empty text if there are none.
 std::string untried_sentence(const std::vector<std::string>& untried);
 
-/// Returns a table for people.
+/// Returns the result as a table for people.
 std::string result_text(const SensitivityResult& result);
-/// Returns JSON (docs/schema.md).
+/// Returns the result as the JSON that docs/schema.md describes.
 Json to_json(const SensitivityResult& result);
-/// Returns a comment on the policy as a whole.
+/// Returns the comment on the whole policy, which stands at the beginning of the policy file.
 std::string policy_comment(const SensitivityResult& result);
-/// Returns the text of the policy file, with comments on its rules.
+/// Returns the text of the policy file, with comments on the rules.
 std::string policy_text_of(const SensitivityResult& result);
 
 }  // namespace fp32shim::cli

@@ -17,7 +17,7 @@ std::string text_of_place(const GroupList& groups, const Subset& members, std::s
     const ProductGroup& first = groups[members.front()];
     if (by == "scope") return first.key.scope.empty() ? "(outside of scopes)" : first.key.scope;
     if (by == "size") return first.full_text();
-    std::set<std::string> texts;  // a call site in compiled code may have several lines, after an inlined call
+    std::set<std::string> texts;  // because of inlining, one call site in compiled code may have several source lines
     for (const std::size_t member : members) texts.insert(groups[member].location_text());
     return listed({texts.begin(), texts.end()}, 2);
 }
@@ -35,7 +35,7 @@ std::string text_of_error(const OutputDistance& distance) {
     return distance.problem.empty() ? fmt::format("output error {:.2g}", distance.error) : distance.problem;
 }
 
-/// Returns a sentence about exact runs that differ.
+/// Returns a sentence about the differences between exact runs, and about the errors that they make meaningless.
 std::string chance_sentence(const SensitivityRunner& runs) {
     const std::string text =
         fmt::format("{} exact runs differed by up to {:.2g}. ", runs.exact_run_count(), runs.exact_run_noise());
@@ -93,7 +93,7 @@ Trial SensitivityRunner::make_exact_run(const RunRequest& request, RunPurpose pu
     return trial;
 }
 
-/// Notes the groups of which a further exact run made at least as many calls as the first one.
+/// Adds to `ran_again_` those groups of which a later exact run made at least as many calls as the first exact run.
 void SensitivityRunner::note_repeated_groups(const RecordedProducts& products) {
     std::map<GroupKey, std::uint64_t> calls;
     for (const RecordedProducts::RecordedGroup& met : products.groups) calls[met.group.key] = met.group.calls;
@@ -112,7 +112,7 @@ void SensitivityRunner::expect_error_count(std::uint64_t count) {
 }
 
 void SensitivityRunner::check_by_exact_run(const RunRequest& request, std::string_view when) {
-    if (exact_count_ < 2) return;  // one exact run was asked for
+    if (exact_count_ < 2) return;  // the user requested only one exact run, so nothing is known about chance
     const OutputDistance distance = make_exact_run(request, RunPurpose::check).distance;
     if (!distance.exceeds_chance()) {
         noise_after_lowered_ = std::max(noise_after_lowered_, distance.error);
@@ -148,7 +148,7 @@ std::vector<MeasuredRun> SensitivityRunner::measure_runs(const std::vector<Plann
 }
 
 void SensitivityRunner::confirm_by_second_run(const MeasuredRun& measured) {
-    if (exact_count_ < 2) return;  // one exact run was asked for
+    if (exact_count_ < 2) return;  // the user requested only one exact run, so nothing is known about chance
     const PlannedRun& planned = measured.planned;
     const OutputDistance again = trials_.run_all({planned.request}, RunPurpose::check).front().distance;
     trials_.report_run(trials_.run_count(), planned.text + ", again", text_of_error(again));

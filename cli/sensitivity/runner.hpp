@@ -1,4 +1,4 @@
-// Makes the runs of `sensitivity`, and measures how far the output of each is from that of the exact run.
+// Makes the runs of `sensitivity`, and measures how far the output of each run is from the output of the exact run.
 #pragma once
 
 #include <algorithm>
@@ -15,68 +15,70 @@
 
 namespace fp32shim::cli {
 
-/// A place of the program, whose products are lowered together.
+/// A place of the program, such as a source line or a scope. The products of a place are lowered together.
 struct ProgramPlace {
-    std::string text;  ///< `train.py:41 Model.forward`
+    std::string text;  ///< name of the place, such as `train.py:41 Model.forward`
     Subset groups;
-    std::uint64_t calls = 0;  ///< number of calls in the first run
-    double work = 0;          ///< floating-point operations of these calls
-    bool is_untried = false;  ///< only the first exact run made all calls of some of its groups
+    std::uint64_t calls = 0;  ///< number of the place's calls in the first run
+    double work = 0;          ///< number of floating-point operations of these calls
+    bool is_untried = false;  ///< only the first exact run made all calls of some group of the place
 };
 
-/// Divides all groups into places, sorted as GroupList::split() does. `by` names what two places differ in: `where`,
-/// the scope and the line of the program; `scope`; or `size`, the scope, the line, the function and the size. Of more
-/// than `most`, the last ones become one.
+/// Divides all groups of products into places, in the order of GroupList::split(). `by` says by what places are
+/// distinguished: `where` means scope and source line; `scope` means scope only; `size` means scope, line, function
+/// and size. If there are more than `most` places, the last ones are joined, so that `most` remain.
 std::vector<ProgramPlace> divide_into_places(const GroupList& groups, std::string_view by, std::size_t most);
 
-/// A run to make, and how the user is told of it.
+/// A run that is to be made, with the text that describes it to the user.
 struct PlannedRun {
     RunRequest request;
-    std::string text;  ///< `only train.py:41 forward at high`
+    std::string text;  ///< description of the run, such as `only train.py:41 forward at high`
 };
 
-/// OutputDistance::problem of a run that was not made.
+/// The value of OutputDistance::problem for a run that was not made.
 constexpr const char* not_tried = "not tried";
 
-/// The result of one run: its distance, which is infinite if the run did not end with status 0, and what ran lowered.
+/// The result of one run: the distance of its output from the exact output, and the groups that ran below FP32. The
+/// distance is infinite if the run did not end with status 0.
 struct MeasuredRun : OutputDistance {
     PlannedRun planned{};
-    bool was_lowered = false;  ///< some product ran below FP32
-    /// Words of the formats in which groups ran, by ProductGroup::full_text().
+    bool was_lowered = false;  ///< at least one product ran below FP32
+    /// The names of the formats in which each group ran. The key is ProductGroup::full_text().
     std::map<std::string, std::set<std::string>> formats{};
 
     bool exceeds_chance() const { return problem != not_tried && OutputDistance::exceeds_chance(); }
 };
 
-/// Makes the runs of a sensitivity analysis and keeps their results. measure_runs() repeats no run. All functions
+/// Makes the runs of a sensitivity analysis and keeps their results. measure_runs() makes no run twice. All functions
 /// that run the command throw InterruptedBySignal and SearchAborted.
 class SensitivityRunner {
   public:
     explicit SensitivityRunner(TrialRunner& trials) : trials_(trials) {}
 
-    /// Makes exact runs until there are `count`. Returns the products of the first, which is the reference.
+    /// Makes exact runs until there are `count` of them. Returns the products of the first exact run, which is the
+    /// reference.
     const RecordedProducts& make_exact_runs(const RunRequest& request, std::uint64_t count);
-    /// Announces how many errors are to be measured, each by a run, so that all are judged alike. Precondition: all
-    /// exact runs that show what chance does have been made.
+    /// Sets the number of errors that will be measured, each by one run, so that all errors are judged alike. The
+    /// exact runs that show the effects of chance must have been made before.
     void expect_error_count(std::uint64_t count);
-    /// Makes one more exact run, after one with something lowered. Throws SearchAborted if it differs from the others
-    /// by more than chance. `when`: words for the message that say when this run was made.
+    /// Makes one more exact run after a run that lowered products. Throws SearchAborted if its output differs from
+    /// those of the other exact runs by more than chance explains. `when` says in the message when this run was made.
     void check_by_exact_run(const RunRequest& request, std::string_view when = "right after a lowered one");
-    /// Returns true if a further exact run made at least as many calls of a group as the first one, or if there was
-    /// no other.
+    /// Returns true if a later exact run made at least as many calls of `group` as the first exact run, or if there
+    /// was only one exact run.
     bool has_run_again(const ProductGroup& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
-    /// Makes the runs that are not known yet, and returns the results of all.
+    /// Makes those of the planned runs whose results are not known yet, and returns the results of all planned runs.
     std::vector<MeasuredRun> measure_runs(const std::vector<PlannedRun>& planned, std::uint64_t jobs);
-    /// Makes a run again. Throws SearchAborted if the new one is not told apart from the exact run: then chance does
-    /// more than exact runs have shown.
+    /// Makes a run again. Throws SearchAborted if chance explains the output of the new run, because chance then has
+    /// larger effects than the exact runs have shown.
     void confirm_by_second_run(const MeasuredRun& measured);
-    /// Forgets the results of all runs except the exact ones. From now on, errors also take into account those
-    /// numbers of the output that were left out because exact runs differ too much in them.
+    /// Forgets the results of all runs except the exact ones. From now on, errors also include those numbers of the
+    /// output that were left out because exact runs differ too much in them.
     void include_all_numbers();
 
-    /// Returns the largest output error of an exact run against the first.
+    /// Returns the largest output error of an exact run, compared with the first exact run.
     double exact_run_noise() const { return std::max(reference().exact_run_noise(), noise_after_lowered_); }
-    /// Returns the largest output error that is not told apart from chance, in any number that counts.
+    /// Returns the largest output error that chance explains, in any number that counts.
     double largest_chance_error() const { return reference().largest_chance_error(); }
     const ExactRunReference& reference() const { return trials_.reference(); }
     std::uint64_t exact_run_count() const { return exact_count_; }
@@ -87,9 +89,11 @@ class SensitivityRunner {
     void note_repeated_groups(const RecordedProducts& products);
 
     TrialRunner& trials_;
-    double noise_after_lowered_ = 0;   ///< largest output error of the exact runs that followed a lowered one
+    double noise_after_lowered_ =
+        0;  ///< largest output error of the exact runs that were made after a run that lowered products
     RecordedProducts exact_products_;  ///< products of the first exact run
-    std::set<GroupKey> ran_again_;     ///< groups of which a further exact run made at least as many calls
+    std::set<GroupKey>
+        ran_again_;  ///< groups of which a later exact run made at least as many calls as the first exact run
     std::uint64_t exact_count_ = 0;
     std::map<RunRequest, MeasuredRun> known_;
 };

@@ -1,5 +1,5 @@
-// fp32shim sensitivity: measures how much the output of a command changes if only the products of one place in the
-// program (for example a source line or a scope) run below FP32.
+// Implements `fp32shim sensitivity`, which measures how much the output of a command changes if only the products of
+// one place in the program, such as a source line or a scope, run below FP32.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,10 +32,10 @@ struct SensitivityOptions : SearchOptions {
     std::vector<std::string> precisions{};
     std::string policy{}, metric = "number", by = "where";
     std::int64_t most = 20, perturb = 0;
-    double tolerance = -1;  ///< -1: none was given
+    double tolerance = -1;  ///< largest acceptable error; -1 if none was given
 };
 
-/// Returns the words of all precisions that ask for another format than FP32.
+/// Returns the names of all precisions that stand for another format than FP32.
 std::vector<std::string_view> lower_precisions() {
     std::vector<std::string_view> words;
     for (const auto& [word, precision] : policy::precision_words)
@@ -44,15 +44,15 @@ std::vector<std::string_view> lower_precisions() {
     return words;
 }
 
-/// Returns the first error of a policy file; empty if there is none.
+/// Returns the first error in a policy file, or an empty text if there is none.
 std::string problem_with_policy(const std::string& path) {
     if (path.empty()) return {};
     const policy::LoadedPolicy file = policy::read_policy_file(path);
     return file.errors.empty() ? std::string() : file.errors.front().text();
 }
 
-/// Returns the first precision whose operands are not rounded at random, since it splits them into parts; empty if
-/// there is none.
+/// Returns the first of `precisions` that splits operands into parts and so cannot round them at random. Returns an
+/// empty text if there is none.
 std::string precision_of_parts(const std::vector<std::string>& precisions) {
     std::vector<policy::AppliedFormat> of_parts;
 #define PREVIEW(format, rounding, products) \
@@ -80,7 +80,7 @@ std::string problem_in_options(const SensitivityOptions& options) {
     return problem_with_policy(options.policy);
 }
 
-/// One analysis: the runs of a command, and the conclusion from them.
+/// One sensitivity analysis, which makes the runs of a command and draws the conclusion from them.
 class SensitivityAnalysis {
   public:
     SensitivityAnalysis(const SensitivityOptions& options, TrialRunner& trials)
@@ -90,7 +90,7 @@ class SensitivityAnalysis {
         if (measured_.precisions.empty()) measured_.precisions = {options.perturb > 0 ? "fp32_perturbed" : "high"};
     }
 
-    /// Makes all runs. Throws SearchAborted at a premature end.
+    /// Makes all runs. Throws SearchAborted if the analysis cannot be finished.
     void run() {
         run_exact();
         if (options_.perturb > 0)
@@ -101,7 +101,7 @@ class SensitivityAnalysis {
             run_given_policy();
     }
 
-    /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
+    /// Finds a policy if the user wants one, and prints the results. Returns the exit code.
     int find_policy_and_print() {
         const SourceLineTexts texts(groups_, now_ns());
         SensitivityResult result{groups_, texts, runner_, measured_, options_, options_.metric, source()};
@@ -144,8 +144,8 @@ class SensitivityAnalysis {
         if (options_.tolerance >= 0 && runner_.largest_chance_error() > options_.tolerance) throw beyond_tolerance();
     }
 
-    /// Makes runs in which as much as possible is lowered. If the only numbers that change do not count, because
-    /// exact runs differ in them, all numbers count from then on.
+    /// Makes runs in which as much as possible is lowered. If the only numbers that change are numbers that do not
+    /// count because exact runs differ in them, all numbers count from then on, and the runs are judged again.
     std::vector<MeasuredRun> measure_everything(const std::vector<PlannedRun>& planned) {
         std::vector<MeasuredRun> results = measure(planned);
         const bool has_changed = std::ranges::any_of(results, [](const MeasuredRun& run) { return run.error != 0; });
@@ -175,7 +175,7 @@ class SensitivityAnalysis {
                 exit_code::inconclusive};
     }
 
-    /// Returns the number of errors to be measured.
+    /// Returns the number of output errors that are to be measured.
     std::uint64_t error_count() const {
         const std::size_t places = measured_.places.size(), precisions = measured_.precisions.size();
         if (!options_.policy.empty()) return 1;
@@ -201,8 +201,8 @@ class SensitivityAnalysis {
             check_dependence();
     }
 
-    /// Runs the command with only these groups lowered, to the coarsest precision. Returns nullopt if none of them
-    /// can run at it.
+    /// Runs the command with only `groups` lowered, to the coarsest precision. Returns nullopt if none of them can
+    /// run at that precision.
     std::optional<MeasuredRun> run_coarsest(const Subset& groups) {
         if (groups.empty() || !trials_.is_on_cpu()) return std::nullopt;
         const std::string coarsest(coarsest_precision);
@@ -216,7 +216,8 @@ class SensitivityAnalysis {
                                                                            : std::nullopt;
     }
 
-    /// Names the places that moved nothing when lowered alone, if the output does not depend on them at all.
+    /// If the output does not depend on the places that caused no change when lowered alone, sets `dependence_` to a
+    /// sentence that names these places.
     void check_unmoved_places() {
         Subset groups;
         std::vector<std::string> names;
@@ -234,7 +235,7 @@ class SensitivityAnalysis {
                             listed(names, 5), coarsest_precision, run->error == 0 ? "" : " by more than chance");
     }
 
-    /// Checks whether the output, which no run has moved, depends on the products at all.
+    /// Checks whether the output, which no run has changed, depends on the products at all.
     void check_dependence() {
         Subset lowered;
         for (std::size_t group = 0; group < groups_.all().size(); ++group)
@@ -287,7 +288,7 @@ class SensitivityAnalysis {
         }
     }
 
-    /// Returns runs with a place perturbed (null: with everything), one for each seed.
+    /// Returns one run for each seed, with the place perturbed or, if `place` is null, with everything perturbed.
     std::vector<PlannedRun> perturbed_runs(const ProgramPlace* place, const std::string& precision) const {
         std::vector<PlannedRun> planned;
         for (std::int64_t i = 1; i <= options_.perturb; ++i) {
@@ -354,7 +355,8 @@ class SensitivityAnalysis {
             check_dependence();
     }
 
-    /// Returns true if some run with a place or everything lowered is told apart from the exact ones.
+    /// Returns true if the output of some run with a place or all products lowered changed by more than chance
+    /// explains.
     bool has_moved() const {
         const auto exceeds_chance = [](const PlaceErrors& errors) {
             return errors.alone.exceeds_chance() || errors.kept_exact.exceeds_chance();
@@ -365,13 +367,13 @@ class SensitivityAnalysis {
                });
     }
 
-    /// Repeats the run in which a place alone moved the output most, so that no place is blamed for chance that the
-    /// few exact runs have not shown; if no place alone moved it, the run with everything or all but a place lowered
-    /// that did. Repeats it three times, but only once if everything lowered at that precision has moved the output,
-    /// too.
+    /// Repeats the run in which a single lowered place changed the output most, so that no place is blamed for chance
+    /// that the few exact runs have not shown. If no such run changed the output, repeats the run with all products,
+    /// or all except those of one place, lowered that changed it most. Repeats the run three times, but only once for
+    /// a single place if lowering all products to the same precision has changed the output, too.
     void confirm_largest() {
         std::vector<std::pair<const MeasuredRun*, int>> alone_moved,
-            others_moved;  // runs, and how often to repeat them
+            others_moved;  // pairs of a run and how often it is to be repeated
         for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
             const MeasuredRun& everything = measured_.all_lowered[at];
             if (everything.exceeds_chance()) others_moved.emplace_back(&everything, 3);
@@ -387,14 +389,14 @@ class SensitivityAnalysis {
             runner_.confirm_by_second_run(*largest->first);
     }
 
-    /// Makes a last exact run if exact runs differed, so that no place is blamed for numbers that grow with time, or
-    /// for a clock of another time zone, which short runs may have left as it was.
+    /// Makes a last exact run if exact runs differed or printed times, so that no place is blamed for a number that
+    /// grows with time, or for a clock of another time zone that did not advance visibly during short runs.
     void check_drift() {
         if (has_moved() && (runner_.exact_run_noise() > 0 || runner_.reference().has_other_timestamps()))
             runner_.check_by_exact_run(exact_request(), "after all others");
     }
 
-    /// Finds a policy and writes it. Throws SearchAborted if it cannot be written.
+    /// Finds a policy and writes its file. Throws SearchAborted if the file cannot be written.
     void find_policy(const SourceLineTexts& texts, SensitivityResult& result) {
         const PolicySettings cheapest = settings(measured_.precisions.back());
         result.settings = cheapest;
@@ -418,10 +420,11 @@ class SensitivityAnalysis {
     const WorkingFolderSnapshot folder_;
     GroupList groups_;
     std::vector<std::string>
-        untried_;  ///< places that have a group with fewer calls in all later exact runs than in the first
+        untried_;  ///< places for which all later exact runs made fewer calls of some group than the first exact run
     SensitivityMeasurements measured_;
     std::vector<PlaceDigits> digits_;  ///< empty without --perturb
-    std::string dependence_;           ///< sentence on whether the output depends on products; empty: it does
+    std::string dependence_;  ///< sentence on whether the output depends on products; empty if the runs have shown
+                              ///< that it does
 };
 
 int examine(const SensitivityOptions& options) {

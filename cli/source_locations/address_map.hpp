@@ -1,4 +1,4 @@
-// Maps addresses to numbers by ranges that may overlap.
+// Maps addresses to numbers. The numbers are given for ranges of addresses, which may overlap.
 #pragma once
 
 #include <algorithm>
@@ -11,20 +11,20 @@
 
 namespace fp32shim::cli {
 
-/// Ranges of addresses with a number each. If ranges overlap, the most recently added one counts.
+/// A set of address ranges, each with a number. Where ranges overlap, the most recently added one counts.
 class AddressMap {
   public:
     void add_range(std::uint64_t begin, std::uint64_t end, std::uint32_t value) {
         if (begin < end) ranges_.push_back({begin, end, value});
     }
 
-    /// Prepares value_at() for all ranges that were added. May be called once.
+    /// Builds the index that value_at() needs, after all ranges have been added. May be called only once.
     void build_index() {
         std::vector<std::uint32_t> by_begin(ranges_.size());
         std::iota(by_begin.begin(), by_begin.end(), 0);
         std::ranges::sort(by_begin, {}, [&](std::uint32_t i) { return ranges_[i].begin; });
-        // Walks through the addresses in order. The top of the heap is the most recently added range that contains
-        // the current one.
+        // This loop visits the addresses in order. The top of the heap is the most recently added range that contains
+        // `here`.
         std::priority_queue<std::uint32_t> open;
         std::size_t next = 0;
         for (std::uint64_t here = 0; next < by_begin.size() || !open.empty();) {
@@ -52,7 +52,7 @@ class AddressMap {
         std::uint64_t begin, end;
         std::uint32_t value;
     };
-    /// Addresses from `begin` to the beginning of the next step.
+    /// A step covers the addresses from its `begin` to the `begin` of the next step.
     struct MapStep {
         std::uint64_t begin;
         std::optional<std::uint32_t> value;

@@ -49,7 +49,7 @@ bool is_fortran(std::uint64_t language) {
            language == DW_LANG_Fortran03 || language == DW_LANG_Fortran08;
 }
 
-/// Returns true for entries that are not functions themselves but may contain functions.
+/// Returns true for tags of DWARF entries that are no functions themselves but may contain functions.
 bool may_contain_functions(int tag) {
     return tag == DW_TAG_lexical_block || tag == DW_TAG_namespace || tag == DW_TAG_module ||
            tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_try_block ||
@@ -74,7 +74,7 @@ void DebugInformation::open_file(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (session_ != nullptr && file >= 0) {
         libdw_.dwfl_report_begin(session_.get());
-        // With base 0 added to the addresses in the file, results are the file's own addresses.
+        // The base 0 is added to the addresses in the file, so that all results are the file's own addresses.
         module_ = libdw_.dwfl_report_elf(session_.get(), "", path.c_str(), file, 0, true);
         libdw_.dwfl_report_end(session_.get(), nullptr, nullptr);
     }
@@ -132,7 +132,7 @@ void DebugInformation::read_functions(CompilationUnit& unit, Dwarf_Die& parent, 
     } while (libdw_.dwarf_siblingof(&entry, &entry) == 0);
 }
 
-/// Adds a function if it has code, and all functions inside it.
+/// Adds a function to `unit` if the function has code. Also adds all functions inside it.
 void DebugInformation::read_function(CompilationUnit& unit, Dwarf_Die& entry, bool is_inlined, std::uint32_t outer,
                                      int depth) {
     Dwarf_Attribute attribute = {};
@@ -179,7 +179,7 @@ DebugInformation::SourcePosition DebugInformation::position_of(CompilationUnit& 
     return position;
 }
 
-/// Returns the location at which an inlined function was called.
+/// Returns the position in the source at which an inlined function was called.
 DebugInformation::SourcePosition DebugInformation::position_of_call(CompilationUnit& unit, Dwarf_Die& inlined) {
     SourcePosition position;
     Dwarf_Files* files = nullptr;
@@ -193,8 +193,8 @@ DebugInformation::SourcePosition DebugInformation::position_of_call(CompilationU
     return position;
 }
 
-/// Returns the path of a source file, without `.` and `..`. A relative name is completed by the folder in which the
-/// compiler ran.
+/// Returns the path of a source file without `.` and `..`. A relative path is completed with the folder in which the
+/// compiler was run.
 const std::string& DebugInformation::absolute_source_path(CompilationUnit& unit, const char* file) {
     const auto [known, is_new] = paths_.try_emplace({unit.lines.addr, file});
     if (is_new) {
@@ -205,7 +205,7 @@ const std::string& DebugInformation::absolute_source_path(CompilationUnit& unit,
     return known->second;
 }
 
-/// Returns the name of a function; for an inlined copy, the name of the original.
+/// Returns the name of a function. The name of an inlined copy is that of the original function.
 const std::string& DebugInformation::function_name_of(Dwarf_Die entry) {
     Dwarf_Attribute attribute = {};
     Dwarf_Die origin = {};
@@ -214,7 +214,8 @@ const std::string& DebugInformation::function_name_of(Dwarf_Die entry) {
          ++i)
         entry = origin;
     const auto [known, is_new] = names_.try_emplace(entry.addr);
-    std::string& name = known->second;  // the reference stays valid when names of enclosing functions are added
+    std::string& name =
+        known->second;  // this reference stays valid when names of enclosing functions are added to the map
     if (is_new) name = build_function_name(entry);
     return name;
 }
@@ -228,8 +229,8 @@ std::string DebugInformation::build_function_name(Dwarf_Die& entry) {
     return name[0] == '_' && name[1] == 'Z' ? full_function_name(name) : name_with_scopes(entry, name);
 }
 
-/// Returns a name with its enclosing namespaces, classes or modules. Enclosing functions are included for inner
-/// procedures of Fortran, and for closures, whose only function is `operator()`.
+/// Returns a name with the names of its enclosing namespaces, classes or modules. Names of enclosing functions are
+/// included for inner procedures of Fortran, and for closures, whose only function is `operator()`.
 std::string DebugInformation::name_with_scopes(Dwarf_Die& entry, const char* name) {
     std::string result = name;
     Dwarf_Attribute attribute = {};

@@ -17,36 +17,37 @@
 
 namespace fp32shim::cli {
 
-/// Functions and lines of a file. Addresses are those in the file. Must be used in a child process, because a
-/// malicious file may make libdw crash or run forever.
+/// The functions and source lines of a file. Addresses are those in the file. The class must be used in a child
+/// process, because a malicious file may make libdw crash or run forever.
 class DebugInformation {
   public:
-    /// Opens the file, and finds its debug information in the file or elsewhere.
+    /// Opens the file, and finds its debug information in the file itself or in a separate file.
     DebugInformation(const Libdw& libdw, const std::string& path);
 
-    /// Finds the functions and lines at an address. Sets `location.frames` or, if there is no debug information,
-    /// `location.why_unknown`.
+    /// Finds the functions and lines at an address. Sets `location.frames` or, if there is no debug information for
+    /// the address, `location.why_unknown`.
     void find_location(std::uint64_t address, SourceLocation& location);
 
-    /// Returns the symbols of the separate file with the debug information.
+    /// Returns the symbols in the separate file that contains the debug information.
     SymbolTable separate_symbols();
 
   private:
-    /// Code of a function, or of an inlined call.
+    /// The code of a function, or of a call of a function that was inlined.
     struct FunctionCode {
         Dwarf_Die entry;
-        std::uint32_t outer;  ///< index of the enclosing function; no_function: none
+        std::uint32_t
+            outer;  ///< index in CompilationUnit::all of the enclosing function; no_function if there is none
         bool is_inlined;
     };
-    /// A compilation unit: a source file with everything that it includes.
+    /// A compilation unit, which is a source file with everything that it includes.
     struct CompilationUnit {
-        Dwarf_Die lines;           ///< entry with the table of lines
-        Dwarf_Die functions = {};  ///< entry with the functions, which may be in a .dwo file
+        Dwarf_Die lines;           ///< DWARF entry that has the table of lines
+        Dwarf_Die functions = {};  ///< DWARF entry that contains the functions; it may be in a .dwo file
         bool is_read = false;
         std::vector<FunctionCode> all;
         AddressMap by_address;
     };
-    /// Position in a source file.
+    /// A position in a source file.
     struct SourcePosition {
         std::string file;
         int line = 0;
@@ -72,11 +73,13 @@ class DebugInformation {
     std::unique_ptr<Dwfl, void (*)(Dwfl*)> session_;
     Dwfl_Module* module_ = nullptr;
     Dwarf_Addr bias_ = 0;  ///< difference between addresses in the file and in its debug information
-    std::string problem_;  ///< reason why there is no debug information
+    std::string problem_;  ///< reason why there is no debug information; empty if there is some
     std::vector<CompilationUnit> units_;
     AddressMap units_by_address_;
-    std::unordered_map<const void*, std::string> names_;                ///< names by address of the function's entry
-    std::map<std::pair<const void*, const char*>, std::string> paths_;  ///< paths by unit and file
+    std::unordered_map<const void*, std::string>
+        names_;  ///< function names by the address of the function's DWARF entry
+    std::map<std::pair<const void*, const char*>, std::string>
+        paths_;  ///< absolute paths by compilation unit and file name
 };
 
 }  // namespace fp32shim::cli

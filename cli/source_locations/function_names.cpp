@@ -15,7 +15,7 @@ enum class Templates : bool { left_out, kept };
 
 bool is_in_name(char letter) { return std::isalnum(static_cast<unsigned char>(letter)) != 0 || letter == '_'; }
 
-/// Returns the number of characters of the bracket that `text` begins with, up to the bracket that closes it.
+/// Returns the number of characters from the bracket with which `text` begins to the bracket that closes it.
 std::size_t size_of_bracket(std::string_view text) {
     std::size_t depth = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
@@ -27,8 +27,8 @@ std::size_t size_of_bracket(std::string_view text) {
     return text.size();
 }
 
-/// Returns the number of characters of an operator's name, such as `operator<<`, with which `text` begins; 0: it does
-/// not begin with one. A type is part of the name of a conversion (`operator float`).
+/// Returns the number of characters of an operator's name, such as `operator<<`, with which `text` begins, or 0 if it
+/// begins with no such name. The name of a conversion (`operator float`) includes a type.
 std::size_t size_of_operator(std::string_view text) {
     constexpr std::string_view word = "operator";
     if (!text.starts_with(word) || (text.size() > word.size() && is_in_name(text[word.size()]))) return 0;
@@ -39,15 +39,15 @@ std::size_t size_of_operator(std::string_view text) {
     return end;
 }
 
-/// Returns true if `text` begins with a blank and this qualifier of a member function.
+/// Returns true if `text` begins with a blank and `qualifier`, which qualifies a member function.
 bool begins_with_qualifier(std::string_view text, std::string_view qualifier) {
     if (!text.starts_with(' ') || !text.substr(1).starts_with(qualifier)) return false;
     const std::string_view rest = text.substr(1 + qualifier.size());
     return rest.empty() || std::string_view(":& ").find(rest.front()) != std::string_view::npos;
 }
 
-/// Removes the parameters, the return type and what follows the parameters from a function's demangled name, and from
-/// the names of the functions around it.
+/// Removes the parameters, the return type and the qualifiers after the parameters from the demangled name of a
+/// function, and from the names of the functions that enclose it.
 std::string without_parameters(std::string_view text, Templates templates) {
     constexpr std::string_view nameless = "(anonymous namespace)";
     std::string name;
@@ -60,7 +60,7 @@ std::string without_parameters(std::string_view text, Templates templates) {
         } else if (text.starts_with(nameless)) {
             size = nameless.size();
         } else if (name.empty() && text.starts_with("(*")) {
-            // The name of a function that returns a pointer to a function stands within the returned type: `void
+            // The name of a function that returns a pointer to a function stands inside the return type, as in `void
             // (*pick(int))(char)`.
             text = text.substr(2, size_of_bracket(text) - 3);
             continue;
@@ -83,9 +83,10 @@ std::string without_parameters(std::string_view text, Templates templates) {
     return name;
 }
 
-/// Returns the name of a C++ function; empty if the symbol is of another kind.
+/// Returns the name of a C++ function, or an empty text if the symbol is not that of a C++ function.
 std::string cpp_name(const std::string& symbol, Templates templates) {
-    // _ZT and _ZG are tables, guards and the like, and functions that the compiler made for them.
+    // Symbols that begin with _ZT or _ZG are tables, guards and similar data, and functions that the compiler made
+    // for them.
     if (!symbol.starts_with("_Z") || symbol.starts_with("_ZT") || symbol.starts_with("_ZG")) return {};
     int status = 0;
     const std::unique_ptr<char, decltype(&std::free)> text(
@@ -93,8 +94,9 @@ std::string cpp_name(const std::string& symbol, Templates templates) {
     return status != 0 || text == nullptr ? std::string() : without_parameters(text.get(), templates);
 }
 
-/// Returns the procedure of gfortran's form `__module_MOD_procedure` or Intel Fortran's `module_mp_procedure_`, of
-/// LLVM Fortran's `_QMmodulePprocedure`, or of the form `procedure_`; empty if the symbol is of another kind.
+/// Returns the name of the Fortran procedure that a symbol stands for, or an empty text for other symbols. The forms
+/// are `__module_MOD_procedure` of gfortran, `module_mp_procedure_` of Intel Fortran, `_QMmodulePprocedure` of LLVM
+/// Fortran, and `procedure_`.
 std::string fortran_name(std::string_view symbol) {
     const auto split = [](std::string_view name, std::string_view mark) {
         const std::size_t end = name.find(mark);
@@ -103,7 +105,7 @@ std::string fortran_name(std::string_view symbol) {
     };
     const auto is_lower = [](char letter) { return is_in_name(letter) && (letter < 'A' || letter > 'Z'); };
     if (symbol.starts_with("_Q")) {
-        // Names are in lower case. A capital tells the kind of the name after it.
+        // Names are in lower case. The capital letter before a name tells its kind.
         std::string name;
         char kind = '\0';
         for (const char letter : symbol.substr(2)) {

@@ -1,5 +1,5 @@
-// Functions of elfutils' libdw that this folder uses. The library is loaded when it is needed. Without it, the
-// command works but finds no lines.
+// Declares the functions of elfutils' libdw that the code in this folder uses. The library is loaded when it is first
+// needed. Without the library, the command works but finds no source lines.
 #pragma once
 
 #include <dwarf.h>
@@ -38,7 +38,7 @@ namespace fp32shim::cli {
     ROW(dwarf_lineno)                 \
     ROW(dwarf_linesrc)
 
-/// Pointers to libdw's functions, under their own names.
+/// Pointers to libdw's functions. The members have the names of the functions.
 struct Libdw {
 // NOLINTNEXTLINE(bugprone-macro-parentheses): `name` is declared here, so it cannot be in parentheses
 #define FP32SHIM_LIBDW_MEMBER(name) decltype(&::name) name = nullptr;
@@ -46,7 +46,7 @@ struct Libdw {
 #undef FP32SHIM_LIBDW_MEMBER
 };
 
-/// Returns the library's functions; null if it is not installed or too old.
+/// Returns pointers to libdw's functions, or null if the library is not installed or is too old.
 const Libdw* load_libdw();
 
 }  // namespace fp32shim::cli

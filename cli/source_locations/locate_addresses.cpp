@@ -21,21 +21,22 @@
 namespace fp32shim::cli {
 namespace {
 
-// ---- Finds the functions of a file in its symbol tables.
+// ---- The following code finds the functions of a file in the file's symbol tables.
 
-/// Functions of one symbol table. If several names fit, the rules of shim/where/native/symbol_choice.hpp decide.
+/// The functions of one symbol table. If several names fit an address, the rules of
+/// shim/where/native/symbol_choice.hpp decide which of them is used.
 class FunctionSymbolTable {
   public:
-    /// `is_exported`: the table has the functions that the object exports.
+    /// `is_exported` is true if the table lists the functions that the object exports.
     FunctionSymbolTable(SymbolTable table, bool is_exported);
 
     bool is_empty() const { return functions_.empty(); }
-    /// Sets the name of the function at `address` in `location`. Returns false if the table has none.
+    /// Sets the name of the function at `address` in `location`. Returns false if the table has no function there.
     bool set_name(std::uint64_t address, SourceLocation& location) const;
 
   private:
-    std::vector<Elf64_Sym> functions_;  ///< sorted by address, rank, and index from the end of the table; later
-                                        ///< entries are preferred
+    std::vector<Elf64_Sym> functions_;  ///< sorted by address, then by rank, then by index from the end of the table;
+                                        ///< later entries are preferred
     std::vector<char> names_;
     AddressMap map_;
     bool is_exported_;
@@ -77,7 +78,7 @@ bool FunctionSymbolTable::set_name(std::uint64_t address, SourceLocation& locati
     return true;
 }
 
-/// A file that is opened for the first question about it.
+/// A file whose symbols and debug information are read once, when the first question about the file comes.
 class SymbolizedFile {
   public:
     SymbolizedFile(const std::string& path, ReadableParts readable) {
@@ -107,7 +108,7 @@ class SymbolizedFile {
 }  // namespace
 
 std::vector<SourceLocation> locate_addresses(const LocationQuestion& question) {
-    // Must be unset before libdw is loaded, which would otherwise download debug information.
+    // The variable must be unset before libdw is loaded, because libdw would otherwise download debug information.
     unsetenv("DEBUGINFOD_URLS");
     static std::map<std::string, SymbolizedFile> files;
     SymbolizedFile& file = files.try_emplace(question.path, question.path, question.readable).first->second;

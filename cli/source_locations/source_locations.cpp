@@ -17,7 +17,7 @@ namespace {
 constexpr unsigned question_seconds = 30;
 constexpr std::uint64_t memory_limit = std::uint64_t{8} << 30;
 
-/// Returns the reason why the file of an object cannot be read; empty if it can.
+/// Returns the reason why the file of an object cannot be read, or an empty text if it can.
 std::string why_unreadable(const record::RecordedObject& object) {
     if (object.path.empty()) return "is code that was made at run time";
     if (!object.path.starts_with('/')) return "has no complete path";
@@ -69,13 +69,13 @@ void SourceLocator::look_up_all(const record::RecordedObject& object, std::span<
     }
 }
 
-/// Asks the worker process for locations. Returns one for each offset.
+/// Asks the worker process for locations. Returns one location for each of `offsets`.
 std::vector<SourceLocation> SourceLocator::ask_worker(KnownObject& object,
                                                       const std::vector<std::uint64_t>& offsets) {
     while (object.readable != ReadableParts::nothing) {
         LocationQuestion question{object.path, object.readable, offsets};
-        // Return addresses are reduced by one, so that they lie in the call even if it is the last instruction of a
-        // function.
+        // Each return address is reduced by one, so that it lies inside the call instruction even if the call is the
+        // last instruction of a function.
         for (std::uint64_t& address : question.addresses) --address;
         const WorkerAnswer answer = child_->ask(question);
         try {
@@ -86,7 +86,7 @@ std::vector<SourceLocation> SourceLocator::ask_worker(KnownObject& object,
                 return locations;
             }
         } catch (const nlohmann::json::exception&) {
-            // The worker gave no answer, or a damaged one.
+            // The worker process gave no answer, or a damaged one.
         }
         const bool has_symbols_left = object.readable == ReadableParts::all;
         object.readable = has_symbols_left ? ReadableParts::symbols : ReadableParts::nothing;

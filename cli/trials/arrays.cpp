@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view npy_magic = "\x93NUMPY";
 
-/// Returns a number that is kept in the byte order of this machine.
+/// Returns the number at position `at` of `bytes`, where it is stored in little-endian byte order.
 template <class Number>
 Number number_at(std::string_view bytes, std::size_t at) {
     static_assert(std::endian::native == std::endian::little);
@@ -41,8 +41,8 @@ double value_at(std::string_view bytes, std::size_t at) {
     return static_cast<double>(number_at<Number>(bytes, at));
 }
 
-/// A type of elements: its name in a header, the size and number of the parts of an element (2 if complex), and how
-/// to read one part.
+/// Describes a type of array elements: its name in a numpy header, the size in bytes and the number of the parts of
+/// an element (a complex number has 2 parts), and the function that reads one part.
 struct ElementType {
     std::string_view name;
     std::size_t size;
@@ -68,7 +68,7 @@ constexpr ElementType element_types[] = {
     {"u8", 8, 1, value_at<std::uint64_t>},
 };
 
-/// Returns the value of a key in a header, without the comma or bracket that ends it.
+/// Returns the value of `key` in the header of a numpy file, without the comma or bracket that ends the value.
 std::string_view value_of(std::string_view header, std::string_view key) {
     const std::size_t found = header.find(fmt::format("'{}':", key));
     if (found == std::string_view::npos) return {};
@@ -78,7 +78,7 @@ std::string_view value_of(std::string_view header, std::string_view key) {
     return value.substr(0, value.find(end));
 }
 
-/// Returns the sizes in a text such as `(3, 4`; nothing if their product is too large.
+/// Returns the sizes in a text such as `(3, 4`, or nothing if the product of the sizes overflows.
 std::optional<std::vector<std::uint64_t>> sizes_in(std::string_view text) {
     std::vector<std::uint64_t> sizes;
     std::uint64_t product = 1;
@@ -98,7 +98,7 @@ std::string problem_with_type(std::string_view type) {
     return fmt::format("has elements of the type {}; allowed are numbers", type);
 }
 
-/// Reads the elements of one array.
+/// Reads the elements of one array, whose type and shape are given by `type` and `row.indices`.
 ParsedNumbers elements(std::string_view bytes, std::string_view type, NumberRow row) {
     const bool is_quoted = type.size() > 3 && type.front() == '\'' && type.back() == '\'';
     const std::string_view plain = is_quoted ? type.substr(2, type.size() - 3) : std::string_view();
@@ -125,7 +125,7 @@ ParsedNumbers elements(std::string_view bytes, std::string_view type, NumberRow 
     return numbers;
 }
 
-/// Functions of zlib under their own names, from the library that programs use.
+/// Holds functions of zlib, found in the shared library at run time. The members have the names of the functions.
 struct Zlib {
     decltype(&::inflateInit2_) inflateInit2_ = nullptr;
     decltype(&::inflate) inflate = nullptr;
@@ -144,18 +144,20 @@ struct Zlib {
     bool is_whole() const { return inflateInit2_ && inflate && inflateEnd && crc32; }
 };
 
-/// Returns the library's functions; null if it is not installed.
+/// Returns zlib's functions, or null if zlib is not installed.
 const Zlib* zlib() {
     static const Zlib functions(dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL));
     return functions.is_whole() ? &functions : nullptr;
 }
 
-/// Unpacks data, packed by the method "deflate", to `size` bytes. Both sizes are less than 4 GiB. Returns the
-/// problem, as the end of a sentence; empty on success. `checksum` is the CRC-32 of the unpacked data.
+/// Unpacks `packed`, which the method "deflate" has packed, to `size` bytes in `unpacked`. `checksum` is the CRC-32
+/// of the unpacked data. Both sizes must be less than 4 GiB. Returns an empty text on success, and otherwise the
+/// problem as the end of a sentence.
 std::string inflate(std::string_view packed, std::size_t size, std::uint32_t checksum, std::string& unpacked) {
     const Zlib* const z = zlib();
     if (z == nullptr) return "is packed, and zlib is not installed (Debian, Ubuntu: zlib1g); np.savez does not pack";
-    constexpr std::size_t best_ratio = 1032;  // a damaged size must not make us ask for any amount of memory
+    constexpr std::size_t best_ratio =
+        1032;  // a damaged `size` must not make this function ask for a huge amount of memory
     if (size / best_ratio > packed.size()) return "is damaged";
     unpacked.resize(size);
     z_stream stream = {};
@@ -170,16 +172,16 @@ std::string inflate(std::string_view packed, std::size_t size, std::uint32_t che
     return is_whole && z->crc32(0, bytes, static_cast<uInt>(size)) == checksum ? "" : "is damaged";
 }
 
-/// A file in a zip archive, as the directory at the archive's end describes it.
+/// A file in a zip archive, as the central directory at the end of the archive describes it.
 struct ZipMember {
     std::string_view name, packed;
     unsigned flags = 0, method = 0;
     std::uint32_t checksum = 0;
     std::size_t size = 0;
-    std::size_t entry_size = 0;  ///< size of the entry in the directory
+    std::size_t entry_size = 0;  ///< size in bytes of the member's entry in the central directory
 };
 
-/// Returns the member with its entry at this position of the directory; nothing if it is damaged.
+/// Returns the member whose central directory entry is at position `at` of `zip`, or nothing if the entry is damaged.
 std::optional<ZipMember> member_at(std::string_view zip, std::size_t at) {
     constexpr std::size_t fixed_size = 46, local_size = 30;
     if (zip.size() < fixed_size || at > zip.size() - fixed_size || !zip.substr(at).starts_with("PK\x01\x02"))
@@ -205,7 +207,7 @@ std::optional<ZipMember> member_at(std::string_view zip, std::size_t at) {
     return member;
 }
 
-/// Reads the array of a member.
+/// Reads the array that a member of a zip archive contains.
 ParsedNumbers numbers_of_member(const ZipMember& member) {
     constexpr unsigned stored = 0, deflated = 8, encrypted = 1;
     if ((member.flags & encrypted) != 0 || (member.method != stored && member.method != deflated))
@@ -219,7 +221,7 @@ ParsedNumbers numbers_of_member(const ZipMember& member) {
     return parse_npy(bytes);
 }
 
-/// Adds the array of a member. Returns false if the member cannot be read.
+/// Adds the array of `member` to `all`. Returns false, with the problem in `all`, if the member cannot be read.
 bool add_member(const ZipMember& member, ParsedNumbers& all) {
     ParsedNumbers one = numbers_of_member(member);
     if (!one.problem.empty()) {
@@ -240,7 +242,8 @@ bool add_member(const ZipMember& member, ParsedNumbers& all) {
 bool is_npy(std::string_view bytes) { return bytes.starts_with(npy_magic); }
 
 bool is_zip(std::string_view bytes) {
-    return bytes.starts_with("PK\x03\x04") || bytes.starts_with("PK\x05\x06");  // the second has no members
+    return bytes.starts_with("PK\x03\x04") ||
+           bytes.starts_with("PK\x05\x06");  // the second signature is that of an archive without members
 }
 
 ParsedNumbers parse_npy(std::string_view bytes) {

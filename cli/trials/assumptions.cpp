@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns true if this command's own output goes to the file.
+/// Returns true if the stdout or stderr of this process goes to the file `path`.
 bool is_own_output(const fs::path& path) {
     struct stat file {
     }, output{};
@@ -29,7 +29,8 @@ bool is_own_output(const fs::path& path) {
     });
 }
 
-/// Returns `3 products by oneDNN or XLA (train.py:8 forward)`; empty if there are none.
+/// Returns a text such as `3 products by oneDNN or XLA (train.py:8 forward)`, or an empty text if there are no
+/// products of these libraries.
 std::string onednn_text(const RecordedProducts& products) {
     std::uint64_t all = 0;
     std::vector<std::string> lines;

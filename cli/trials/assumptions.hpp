@@ -1,5 +1,5 @@
-// Sentences for the results of searches: assumptions of a result, facts that its runs have not shown, and reasons why
-// there is no result.
+// Sentences for the results of searches, which try lower precisions: the assumptions of a result, the facts that the
+// runs have not shown, and the reasons why there is no result.
 #pragma once
 
 #include <cstdint>
@@ -16,68 +16,74 @@
 
 namespace fp32shim::cli {
 
-/// The regular files of the working folder when this object was made.
+/// Records the regular files that the working folder has when this object is made.
 class WorkingFolderSnapshot {
   public:
     WorkingFolderSnapshot();
 
-    /// Returns the files that are new or have changed since then, without the file `except`.
+    /// Returns the files that are new or have changed since this object was made, without the file `except`.
     std::vector<std::string> changed_files(const std::string& except) const;
 
   private:
-    /// Size and time of the last change, by name.
+    /// The size of each file and the time of its last change, by the file's name.
     std::map<std::string, std::pair<std::uintmax_t, std::filesystem::file_time_type>> before_;
 };
 
-/// Returns the assumption about what runs leave behind. `left_files`: files that changed since the first run.
+/// Returns a sentence that says that each run is assumed to start afresh. It names `left_files`, the files that have
+/// changed since the first run.
 std::string fresh_start_assumption(const std::vector<std::string>& left_files);
 
-/// Places of products that were asked to run at a lower precision, and did not, or not always.
+/// Lines of source whose products were asked to run at a lower precision, and ran in another format at least once.
 struct PlacesAtOtherPrecision {
-    std::vector<std::string> never;                         ///< always ran at the format in which they were called
-    std::map<std::string, std::vector<std::string>> other;  ///< products that ran in another format, by its word
+    std::vector<std::string> never;  ///< lines whose products always ran in the format in which they were called
+    std::map<std::string, std::vector<std::string>>
+        other;  ///< lines whose products ran in another format, by the name of that format
 };
 
-/// Returns a sentence about places that were never lowered, and one for each other format at which places ran.
+/// Returns a sentence about the lines whose products never ran at a lower precision, and one sentence for each format
+/// other than that of `precision` in which products ran.
 std::string other_precision_text(const PlacesAtOtherPrecision& places, std::string_view precision);
 
-/// Returns a sentence about products of other libraries, which no run lowers, with the lines of oneDNN's.
+/// Returns a sentence about products of libraries that no run can lower, with the source lines of oneDNN's products.
 std::string other_libraries_text(const RecordedProducts& first_run);
 
-/// Returns a sentence about FP32_MATMUL_FLOOR, which limits how low products of float32 run; empty if it is not set.
+/// Returns a sentence about the environment variable FP32_MATMUL_FLOOR, which limits how low products of float32 run.
+/// Returns an empty text if the variable is not set.
 std::string floor_variable_text();
 
-/// Returns the words of `formats` without the format of `precision`.
+/// Returns the names of `formats` without the format of `precision`.
 std::vector<std::string> formats_other_than(const std::set<std::string>& formats, std::string_view precision);
 
-/// The precision of a run whose output shows whether the command uses its products. Its significand stores two bits.
+/// The precision of a run that shows whether the output of the command depends on its products. Its significand
+/// stores two bits.
 constexpr std::string_view coarsest_precision = "e5m2";
 
 /// Returns true if some product of a run ran at the coarsest precision.
 bool ran_at_coarsest(const RecordedProducts& products);
 
-/// Sentence about runs whose output stayed the same with products lowered.
+/// A sentence about a search in which the output stayed the same although products ran at lower precisions.
 constexpr std::string_view unchanged_output_text =
     "The output was the same with products lowered as with everything exact: it need not depend on them.\n";
 
-/// Returns the reason, without a full stop, why acceptable runs show nothing: their output stayed the same even at
-/// coarsest_precision. `is_equal`: the output stayed exactly the same; false: it changed by no more than chance.
+/// Returns the reason, without a full stop, why acceptable runs show nothing: the output did not change even at
+/// coarsest_precision. If `is_equal` is true, the output stayed exactly the same; otherwise it changed by no more
+/// than chance explains.
 std::string unproven_dependence_text(bool is_equal);
 
-/// Returns a sentence about a run at coarsest_precision that shows that the output depends on products. `effect`:
-/// `changed by 0.3`. `is_equal`: no other run changed the output.
+/// Returns a sentence about a run at coarsest_precision that shows that the output depends on products. `effect` says
+/// how the output changed, such as `changed by 0.3`. `is_equal` is true if no other run changed the output.
 std::string proven_dependence_text(std::string_view effect, bool is_equal);
 
-/// CPU mode in which a program that multiplies on a CPU only is tried, if the user chose none.
+/// The CPU mode of runs of a program that multiplies on a CPU only, unless the user has chosen a CPU mode.
 constexpr std::string_view preview_mode = "emulate";
 
-/// Returns the last lines of a run's output, indented, each with a line feed.
+/// Returns the last lines of a run's output. Each line is indented and ends with a line feed.
 std::string last_lines_of(const std::string& output);
 
-/// Returns the end of a search without products of the tried types.
+/// Returns the error that ends a search because no product of `types` was recorded.
 SearchAborted no_product_seen_error(const RecordedProducts& products, TriedTypes types);
 
-/// Returns the end of a search in which nothing ran below FP32, with the most frequent reason.
+/// Returns the error that ends a search because no product ran below FP32. The error names the most frequent reason.
 SearchAborted nothing_lowered_error(const RecordedProducts& products, std::string_view precision);
 
 }  // namespace fp32shim::cli

@@ -14,12 +14,13 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr double infinite_change = std::numeric_limits<double>::infinity();
-/// Rows in which exact runs differ by more than this do not count, unless all rows differ by more.
+/// By default, a number or an array in which exact runs differ by more than this limit does not count. If all numbers
+/// and arrays differ by more, all of them count.
 constexpr double usual_noise_limit = 0.01;
 
 bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// Returns the difference relative to `exact`.
+/// Returns the relative difference between `found` and `exact`.
 double relative_change(double exact, double found) {
     if (is_same(exact, found)) return 0;
     if (!std::isfinite(exact) || !std::isfinite(found) || exact == 0) return infinite_change;
@@ -42,7 +43,7 @@ double probability_above(double t, std::size_t freedom) {
     return (1 - within) / 2;
 }
 
-/// Returns the value that Student's t exceeds with this probability.
+/// Returns the value that Student's t exceeds with the given probability, for `freedom` degrees of freedom.
 double students_t(double probability, std::size_t freedom) {
     double low = 0;
     double high = 1e6;
@@ -54,9 +55,9 @@ double students_t(double probability, std::size_t freedom) {
 }
 
 /// Returns the largest error that chance explains, with 95% confidence for all of `judged` errors together
-/// (Bonferroni's inequality). `errors`: those of equal runs, taken to be normal. The result is their prediction
-/// limit, mean + t·s·sqrt(1 + 1/n), and no less than any of them: 0 if all of them are 0, and infinite if one of them
-/// is infinite, or if they are too few to tell.
+/// (Bonferroni's inequality). `errors` are the errors of equal runs, which are assumed to be normally distributed.
+/// The result is the prediction limit mean + t·s·sqrt(1 + 1/n), or the largest of `errors` if that is larger. The
+/// result is 0 if all errors are 0. It is infinite if an error is infinite, or if there are fewer than two errors.
 double largest_by_chance(const std::vector<double>& errors, std::size_t judged) {
     constexpr double level = 0.05;
     if (std::ranges::all_of(errors, [](double error) { return error == 0; })) return 0;
@@ -71,7 +72,8 @@ double largest_by_chance(const std::vector<double>& errors, std::size_t judged) 
     return std::max(largest, mean + t * std::sqrt(variance * (1 + 1 / count)));
 }
 
-/// Computes the norm, or the maximum, of differences of numbers, relative to that of the exact numbers that differ.
+/// Computes the norm, or the maximum, of the differences between numbers of two runs, relative to the norm or maximum
+/// of those exact numbers that differ.
 class DifferenceNorm {
   public:
     explicit DifferenceNorm(bool takes_largest) : takes_largest_(takes_largest) {}
@@ -91,12 +93,12 @@ class DifferenceNorm {
 
   private:
     void join(double& sum, double next) const {
-        // hypot() neither overflows nor underflows on the way.
+        // hypot() avoids intermediate overflow and underflow.
         sum = takes_largest_ ? std::max(sum, next) : std::hypot(sum, next);
     }
 
     bool takes_largest_;
-    bool has_nonfinite_ = false;  ///< some number that differs is NaN or infinite in either run
+    bool has_nonfinite_ = false;  ///< some number that differs is NaN or infinite in at least one of the two runs
     double difference_ = 0, size_ = 0;
 };
 
@@ -141,7 +143,7 @@ std::string ExactRunReference::add_exact_run(const ParsedNumbers& numbers) {
 
 void ExactRunReference::expect_compared_runs(std::size_t count) {
     expected_runs_ = count;
-    std::size_t judged = 0;  // a row that is equal in all exact runs cannot change by chance
+    std::size_t judged = 0;  // a number or array that is equal in all exact runs cannot change by chance
     for (std::size_t row = 0; row < noise_.size(); ++row) judged += is_counted(row) && noise_[row] > 0 ? 1 : 0;
     for (std::size_t row = 0; row < noise_.size(); ++row)
         chance_[row] = largest_by_chance(changes_[row], judged * count);
@@ -152,7 +154,8 @@ void ExactRunReference::include_all_rows() {
     expect_compared_runs(expected_runs_);
 }
 
-/// Returns the change of a row: by its norm, or with OutputMetric::each by its number that changed most.
+/// Returns the relative change of a number or an array. With OutputMetric::each, the change of an array is the
+/// largest relative change of its numbers; otherwise it is the norm of the differences.
 double ExactRunReference::change_of(const NumberRow& row, const std::vector<double>& found) const {
     DifferenceNorm sum(false);
     double largest = 0;
@@ -180,8 +183,8 @@ ChangedRow ExactRunReference::changed_row(std::size_t row, const std::vector<dou
     return changed;
 }
 
-/// Returns a sentence about the first words that differ from those of the exact runs, or about the count of numbers;
-/// empty if nothing differs. Words that differ between exact runs do not count.
+/// Returns a sentence about the first words that differ from those of the exact runs, or about a different count of
+/// numbers. Returns an empty text if nothing differs. Words that differ between exact runs do not count.
 std::string ExactRunReference::difference_in_words(const ParsedNumbers& found) const {
     const std::size_t rows = std::min(found.rows.size(), first_.rows.size());
     const bool has_other_count =
@@ -203,12 +206,14 @@ std::string ExactRunReference::difference_in_words(const ParsedNumbers& found) c
     return text;
 }
 
-/// Returns true if chance explains a change of a row. It explains an infinite change only if exact runs had one, too.
+/// Returns true if chance explains the change `change` of the number or array with index `row`. Chance explains an
+/// infinite change only if the exact runs also had one.
 bool ExactRunReference::is_explained_by_chance(std::size_t row, double change) const {
     return change <= chance_[row] && (std::isfinite(change) || !std::isfinite(noise_[row]));
 }
 
-/// Adds the rows that changed to `distance` and, by the metrics `number` and `each`, the error.
+/// Adds the changed numbers and arrays to `distance`. With OutputMetric::number and OutputMetric::each, also computes
+/// the error.
 void ExactRunReference::add_distances_of_rows(const std::vector<double>& found, OutputDistance& distance) const {
     constexpr std::size_t max_rows = 10;
     double by_chance = 0;
@@ -249,8 +254,8 @@ double ExactRunReference::error_by_norm(const std::vector<double>& found) const 
     return sum.relative();
 }
 
-/// Returns a sentence about the first number that differs by more than the limits; empty if there is none. NaN is
-/// equal only to NaN.
+/// Returns a sentence about the first number that differs from the exact number by more than the limits, or an empty
+/// text if no number does. NaN is equal only to NaN.
 std::string ExactRunReference::difference_beyond_limits(const std::vector<double>& found) const {
     for (std::size_t i = 0; i < found.size(); ++i) {
         const double wanted = first_.values[i];

@@ -18,9 +18,10 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::int64_t day = 86'400;
-constexpr std::int64_t slack_seconds = 2;  ///< seconds by which a time may be rounded or read late
+constexpr std::int64_t slack_seconds = 2;  ///< number of seconds by which a printed time may be rounded or read late
 
-/// Returns the length of a time of day at the beginning of a text, such as 09:14:03.5; 0: there is none.
+/// Returns the length of a time of day, such as 09:14:03.5, at the beginning of `text`, or 0 if there is no time of
+/// day.
 std::size_t length_of_time(std::string_view text) {
     std::size_t length = begins_with_pattern(text, "00:00:00") ? 8 : begins_with_pattern(text, "0:00:00") ? 7 : 0;
     if (length == 0) return 0;
@@ -41,7 +42,8 @@ std::int64_t number_in(std::string_view digits) {
     return number;
 }
 
-/// Returns the seconds from 1970 to the beginning of a date; a time long ago if there is no such date.
+/// Returns the seconds from the beginning of 1970 to the beginning of the date in `text`, or a large negative number
+/// if the calendar has no such date.
 std::int64_t seconds_of_date(std::string_view text) {
     const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(number_in(text.substr(0, 4)))),
                                            std::chrono::month(static_cast<unsigned>(number_in(text.substr(5, 2)))),
@@ -49,29 +51,30 @@ std::int64_t seconds_of_date(std::string_view text) {
     return date.ok() ? std::chrono::sys_days(date).time_since_epoch().count() * day : -1'000'000 * day;
 }
 
-/// Returns the seconds of a time of day since midnight.
+/// Returns the number of seconds from midnight to the time of day in `text`.
 std::int64_t seconds_of_time(std::string_view text) {
     const std::size_t colon = text.find(':');
     return (number_in(text.substr(0, colon)) * 60 + number_in(text.substr(colon + 1, 2))) * 60 +
            number_in(text.substr(colon + 4, 2));
 }
 
-/// Returns the seconds by which local time is ahead of UTC.
+/// Returns the number of seconds by which local time is ahead of UTC at the time `seconds`.
 std::int64_t local_offset(std::int64_t seconds) {
     const std::time_t time = seconds;
     std::tm local{};
     return localtime_r(&time, &local) == nullptr ? 0 : local.tm_gmtoff;
 }
 
-/// Returns a difference of two times modulo a day, from 0 on.
+/// Returns `difference`, the difference of two times in seconds, modulo the length of a day. The result is not
+/// negative.
 std::int64_t within_a_day(std::int64_t difference) { return ((difference % day) + day) % day; }
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
 bool is_beyond_ascii(char c) { return (c & 0x80) != 0; }
 
-/// Removes what a terminal does not show: escape sequences, and text that a carriage return or a backspace
-/// overwrites.
+/// Returns `text` without the parts that a terminal does not show, which are escape sequences and the text that a
+/// carriage return or a backspace overwrites.
 std::string text_on_terminal(std::string_view text) {
     std::string shown;
     std::size_t line = 0;  // where the current line begins in `shown`
@@ -92,7 +95,7 @@ std::string text_on_terminal(std::string_view text) {
     return shown;
 }
 
-/// Collects the numbers of a text.
+/// Collects the numbers of a text, and the words between the numbers.
 class NumberTextReader {
   public:
     NumberTextReader(std::string_view text, const RunTimeSpan& run) : text_(text), run_(run) { find_ruler(); }
@@ -106,7 +109,7 @@ class NumberTextReader {
     }
 
   private:
-    /// Returns true if a word, or a number with a colon, ends right before the current position.
+    /// Returns true if a character of a word, or a colon, is right before the current position.
     bool continues_word() const { return at_ > 0 && (is_word(text_[at_ - 1]) || text_[at_ - 1] == ':'); }
 
     bool read_moment() {
@@ -120,7 +123,7 @@ class NumberTextReader {
         return true;
     }
 
-    /// Adds the next characters to the words, and skips them.
+    /// Adds the next `length` characters to the words between two numbers, and skips them.
     void add_words(std::size_t length, bool is_clock = false) {
         const std::string_view added = text_.substr(at_, length);
         at_ += length;
@@ -163,7 +166,8 @@ class NumberTextReader {
         return true;
     }
 
-    /// Returns the position after an exponent as Fortran writes it, D-05; `at` if there is none.
+    /// Returns the position after an exponent such as D-05, as Fortran writes it, or `at` if there is no exponent
+    /// there.
     static const char* end_of_exponent(const char* at, const char* end) {
         const std::string_view rest(at, static_cast<std::size_t>(end - at));
         if (!begins_with_pattern(rest, "D+0") && !begins_with_pattern(rest, "D-0")) return at;
@@ -179,8 +183,8 @@ class NumberTextReader {
         numbers_.values.push_back(value);
     }
 
-    /// Returns the text since the last number or the beginning of the line, without the signs around it. If there is
-    /// no such text, returns the label of the number before it in the line, with a count.
+    /// Returns the text since the last number or the beginning of the line, without the signs around that text. If
+    /// there is no such text, returns the label of the number before it in the line, with a count.
     std::string label() {
         constexpr std::string_view signs = " \t\"'`:=,;|()[]{}<>+-*#";
         std::string_view text = text_.substr(begin_of_label_, at_ - begin_of_label_);
@@ -198,7 +202,7 @@ class NumberTextReader {
                                    : fmt::format("{}, number {}", last_label_, count_);
     }
 
-    /// Skips a space, or adds a word or a sign to the words.
+    /// Skips one space, or adds one word or sign to the words between two numbers.
     void skip_one() {
         const char first = text_[at_];
         if (std::isspace(static_cast<unsigned char>(first)) != 0) {
@@ -210,7 +214,7 @@ class NumberTextReader {
         if (is_word(first) || is_beyond_ascii(first))
             while (end < text_.size() && (is_word(first) ? is_word : is_beyond_ascii)(text_[end])) ++end;
         add_words(end - at_);
-        // A ruler is as long as a column of numbers is wide.
+        // A horizontal line of a table is as long as a column of numbers is wide, so its length does not count.
         if (is_ruler_ && (first == '-' || first == '='))
             while (at_ < text_.size() && text_[at_] == first) ++at_;
     }
@@ -223,11 +227,12 @@ class NumberTextReader {
         find_ruler();
     }
 
-    /// Notes whether the line that begins here is a ruler of a table: `+-----+---+`, `--- ---`, `|:---|---:|`.
+    /// Sets `is_ruler_` to whether the line that begins here is a horizontal line of a table, such as `+-----+---+`,
+    /// `--- ---` or `|:---|---:|`.
     void find_ruler() {
         constexpr std::size_t shortest = 3;
         is_ruler_ = false;
-        std::size_t same = 0;  // length of the last part
+        std::size_t same = 0;  // length of the current run of equal characters `-` or `=`
         for (std::size_t i = at_; i < text_.size() && text_[i] != '\n'; ++i) {
             const char c = text_[i];
             if (c == '-' || c == '=') {
@@ -255,8 +260,8 @@ class NumberTextReader {
     ParsedNumbers numbers_;
 };
 
-/// Returns the position of the first byte that no text has, neither in UTF-8 nor in Latin-1; the size if there is
-/// none.
+/// Returns the position of the first byte that is part of no text, either in UTF-8 or in Latin-1. Returns the size of
+/// `bytes` if there is no such byte.
 std::size_t position_of_binary_byte(std::string_view bytes) {
     constexpr std::string_view allowed = "\t\n\v\f\r\b\a\x1b";
     std::size_t at = 0;
@@ -306,7 +311,10 @@ bool is_timestamp_of_run(std::string_view moment, const RunTimeSpan& run) {
         offsets.fill((time[sign] == '-' ? -60 : 60) * minutes);
     }
     for (const std::int64_t offset : offsets) {
-        const std::int64_t first = begin + offset, last = end + offset;  // the run's time, as the clock shows it
+        const std::int64_t first = begin + offset,
+                           last =
+                               end +
+                               offset;  // begin and end of the run, as a clock with this offset from UTC shows them
         if (has_date) {
             const std::int64_t date = seconds_of_date(moment),
                                from = date + (time.empty() ? 0 : seconds_of_time(time));
@@ -368,7 +376,7 @@ std::string first_difference_text(const WordsBetweenNumbers& exact, const WordsB
                             : printable(fmt::format("\"{}\"", rest.substr(0, rest.find(' '))));
     };
     const std::string_view a = exact.text, b = found.text;
-    std::size_t begin = 0;  // where the first other word begins
+    std::size_t begin = 0;  // position at which the first differing word begins
     for (std::size_t i = 0; i <= std::min(a.size(), b.size()); ++i) {
         const bool ends_a = i == a.size() || a[i] == ' ', ends_b = i == b.size() || b[i] == ' ';
         if (ends_a && ends_b && i > 0) begin = i + 1;

@@ -28,14 +28,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Sources of locations that rules can name. Call sites in compiled code are not listed, since every recording has
-/// them.
+/// The kinds of code locations that a run records because rules of a policy can name them. Call sites in compiled
+/// code are not in this list, because every recording has them.
 constexpr const char* where_list = "python,nvtx,torch";
 
 constexpr const char* policy_name = "/policy.toml";
 constexpr const char* recordings = "/recordings";
 
-/// Returns the library's message about a policy that a process could not read; empty if the output has none.
+/// Returns the message in the file `output` that says that a process could not read the file `policy`. Returns an
+/// empty text if there is no such message.
 std::string unread_policy_in(const std::string& output, const std::string& policy) {
     std::ifstream file(output, std::ios::binary);
     for (std::string line; std::getline(file, line);)
@@ -45,14 +46,15 @@ std::string unread_policy_in(const std::string& output, const std::string& polic
     return {};
 }
 
-/// Returns a file of a run, or its folder of recordings, if it was removed during the run; empty if all are there.
+/// Returns the path of a file in `folder`, or of its folder of recordings, that was removed during the run. Returns
+/// an empty text if nothing was removed.
 std::string lost_file_of(const std::string& folder) {
     for (const char* name : {recordings, policy_name, "/output"})
         if (std::error_code error; !fs::exists(folder + name, error)) return folder + name;
     return {};
 }
 
-/// Returns the end of a file: at most 4 KiB, from the start of a line.
+/// Returns the last lines of a file, at most 4 KiB.
 std::string end_of_file(const std::string& path) {
     constexpr std::streamoff most = 4096;
     std::ifstream file(path, std::ios::binary);
@@ -65,8 +67,8 @@ std::string end_of_file(const std::string& path) {
     return text;
 }
 
-/// Starts a process in its own process group. Its stdout goes to the file `output`, its stderr to `errors`, which may
-/// be the same. Returns 0 or an errno.
+/// Starts a process in its own process group. Its stdout goes to the file `output`, and its stderr to the file
+/// `errors`, which may be the same file. Returns 0 or an errno.
 int spawn(const std::vector<std::string>& words, const std::string& output, const std::string& errors,
           const sigset_t& mask, pid_t& process) {
     posix_spawn_file_actions_t files;
@@ -111,7 +113,7 @@ bool reap(pid_t process, FinishedRun& run) {
     return true;
 }
 
-/// Ends a process group with SIGTERM and, after two seconds, with SIGKILL.
+/// Ends a process group with SIGTERM. Sends SIGKILL once the process has ended, or after two seconds.
 void end_group(pid_t group) {
     kill(-group, SIGTERM);
     kill(-group, SIGCONT);
@@ -131,7 +133,7 @@ CommandRunner::CommandRunner(RunSettings settings) : settings_(std::move(setting
     sigemptyset(&awaited_signals_);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&awaited_signals_, signal);
     sigprocmask(SIG_BLOCK, &awaited_signals_, &callers_mask_);
-    // If SIGCHLD is ignored, the kernel keeps no exit status of children, so the default action is needed.
+    // If SIGCHLD is ignored, the kernel keeps no exit status of child processes, so the default action must be set.
     std::signal(SIGCHLD, SIG_DFL);
     const char* temporary = std::getenv("TMPDIR");
     std::string folder = temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary;

@@ -1,4 +1,4 @@
-// Runs a command under several policies at once.
+// Runs a command under several policies at the same time.
 #pragma once
 
 #include <sys/types.h>
@@ -18,18 +18,18 @@ namespace fp32shim::cli {
 /// The command to run, and the settings shared by all runs.
 struct RunSettings {
     std::vector<std::string> command;
-    std::vector<std::string> runner;         ///< words placed before the whole command line
-    std::string cpu;                         ///< value of `run --cpu`; empty: the environment decides
-    TriedTypes types = TriedTypes::float32;  ///< types whose products FinishedRun::products has
-    bool keeps_stdout = false;               ///< FinishedRun::stdout_text is filled
+    std::vector<std::string> runner;         ///< words that are placed before the whole command line
+    std::string cpu;                         ///< value of `run --cpu`; empty if the environment decides
+    TriedTypes types = TriedTypes::float32;  ///< element types of the products that FinishedRun::products contains
+    bool keeps_stdout = false;               ///< FinishedRun::stdout_text is to be filled
 };
 
-/// One run of the command: its policy and precision.
+/// A request to run the command once, with the policy and the precision of the run.
 struct RunRequest {
     std::string policy;  ///< text of the policy file
     std::string
-        precision;      ///< value of `run --precision`, which overrides the environment; empty: the policy decides
-    std::string cpu{};  ///< value of `run --cpu`; empty: that of RunSettings
+        precision;      ///< value of `run --precision`, which overrides the environment; empty if the policy decides
+    std::string cpu{};  ///< value of `run --cpu`; empty if RunSettings::cpu decides
 
     auto operator<=>(const RunRequest&) const = default;
 };
@@ -38,20 +38,22 @@ struct FinishedRun {
     ProgramEnd ended;
     RunTimeSpan time{};
     RecordedProducts products;
-    std::string lost{};           ///< file or folder of the run that was removed meanwhile; empty: there is none
-    std::string unread_policy{};  ///< message of a process that could not read the policy; empty: there is none
-    std::string output;           ///< last part of what the command wrote to stdout and stderr
-    std::string checksum{};       ///< checksum_or_mtime() of all that the command wrote
-    std::string stdout_text{};    ///< all of stdout, with RunSettings::keeps_stdout; `output` is then stderr only
+    std::string
+        lost{};  ///< path of a file or folder of the run that was removed during the run; empty if none was removed
+    std::string
+        unread_policy{};  ///< message of a process that could not read the policy; empty if there is no such message
+    std::string output;   ///< last part of what the command wrote to stdout and stderr
+    std::string checksum{};     ///< checksum_or_mtime() of everything that the command wrote
+    std::string stdout_text{};  ///< all of stdout if RunSettings::keeps_stdout is set; `output` then has only stderr
 };
 
-/// Thrown when a signal asks this command to end. All runs have been ended before.
+/// Thrown when a signal asks this process to end, after all runs have been ended.
 struct InterruptedBySignal {
     int signal;
 };
 
 /// Starts the command with `fp32shim run`. Each run has its own process group and an empty stdin, and its output goes
-/// to a file. Handles SIGINT, SIGTERM, SIGHUP and SIGCHLD of this process.
+/// to a file. Handles the signals SIGINT, SIGTERM, SIGHUP and SIGCHLD of this process.
 class CommandRunner {
   public:
     explicit CommandRunner(RunSettings settings);
@@ -60,7 +62,7 @@ class CommandRunner {
     CommandRunner(const CommandRunner&) = delete;
     CommandRunner& operator=(const CommandRunner&) = delete;
 
-    /// Returns the reason why nothing can be run; empty if runs are possible.
+    /// Returns the reason why no command can be run, or an empty text if runs are possible.
     const std::string& problem() const { return problem_; }
     /// Runs the command once for each request, all at the same time. Throws InterruptedBySignal.
     std::vector<FinishedRun> run_all(const std::vector<RunRequest>& requests);
@@ -68,7 +70,7 @@ class CommandRunner {
   private:
     struct StartedRun {
         pid_t process = -1;
-        std::string folder;  ///< folder for policy, recordings and output
+        std::string folder;  ///< folder for the policy, the recordings and the output of the run
         FinishedRun result;
     };
     StartedRun start_run(const RunRequest& request);

@@ -31,20 +31,22 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns what is wrong with the library or the settings of the environment; empty if nothing is.
+/// Returns the problem with the shim library or with the settings in the environment, or an empty text if there is no
+/// problem.
 std::string problem_with_settings(std::string_view name) {
     if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     if (!environment.get("FP32_MATMUL_POLICY").empty())
         say(name, "FP32_MATMUL_POLICY has no effect, because each run has its own policy");
-    environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
+    environment.set("FP32_MATMUL_POLICY", "");  // the shim treats an empty value as if the variable were not set
     const policy::LoadedPolicy loaded = policy::load_policy(environment.entry_views(), {});
     if (!loaded.errors.empty()) return loaded.errors.front().text();
     if (loaded.policy.disabled) return "FP32_MATMUL_DISABLE=1 is set: the shim is switched off; unset it";
     return {};
 }
 
-/// Returns why `path`, the value of `option`, cannot become a new file; empty if it can, or if the path is empty.
+/// Returns the reason why `path`, the value of `option`, cannot become a new file. Returns an empty text if it can,
+/// or if `path` is empty.
 std::string problem_with_new_file(std::string_view option, const std::string& path) {
     std::error_code error;
     if (!path.empty() && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
@@ -57,8 +59,8 @@ std::string problem_with_new_file(std::string_view option, const std::string& pa
     return {};
 }
 
-/// Returns the file of the program that the first word names; empty if a runner looks for it, since only a run can
-/// then tell whether it starts. Throws SearchAborted if it cannot start.
+/// Returns the path of the program that the first of `words` names. If `runner` is set, returns an empty text,
+/// because only a run can then tell whether the program starts. Throws SearchAborted if the program cannot start.
 std::string find_trial_program(std::string_view name, const std::vector<std::string>& words,
                                const std::string& runner) {
     if (!runner.empty()) return {};
@@ -72,7 +74,7 @@ std::string find_trial_program(std::string_view name, const std::vector<std::str
     return found.path;
 }
 
-/// Writes a file that must not exist. Returns 0 or an errno.
+/// Writes a file that must not exist yet. Returns 0 or an errno.
 int write_new_file(const std::string& path, const std::string& text) {
     const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
     return file.number() < 0 ? errno : write_all(file.number(), text);
@@ -89,7 +91,7 @@ void check_options(const SearchOptions& options) {
     refuse(problem_with_settings(options.name));
 }
 
-/// Returns the variables of the environment that set how the runs multiply.
+/// Returns the environment variables that determine how the runs multiply.
 std::vector<std::string> settings_of_environment() {
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     std::vector<std::string> settings;
@@ -101,7 +103,8 @@ std::vector<std::string> settings_of_environment() {
     return settings;
 }
 
-/// Returns all facts on which the results of runs depend.
+/// Returns all facts on which the results of the runs depend. `facts` holds those facts that only the calling command
+/// has.
 Json identity_of(const SearchOptions& options, const Json& facts) {
     Json identity = {{"search", 7},
                      {"question", options.name},
@@ -192,7 +195,10 @@ void rank_groups_by_audits(const SearchOptions& options, TriedTypes types, Group
             if ((audit.audit.notes & record::audit_noise) != 0 || is_about_nonfinite(audit.audit)) return true;
             const double error = static_cast<double>(audit.audit.errors.error_by(policy::ErrorMetric::row));
             double& largest = errors[line_key(reader.group_of(*row, recording))];
-            largest = std::max(largest, error >= 0 ? error : std::numeric_limits<double>::infinity());  // NaN too
+            largest = std::max(
+                largest, error >= 0
+                             ? error
+                             : std::numeric_limits<double>::infinity());  // an error of NaN becomes infinite, too
             return true;
         });
     });

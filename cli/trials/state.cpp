@@ -19,7 +19,7 @@
 
 namespace fp32shim::cli {
 
-// Each writes and reads a type as a JSON object with these members.
+// Each macro call defines the functions that write a type as a JSON object with the named members, and read it.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupLocation, text, is_call_site)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupKey, scope, location, function, m, n, k, batch, is_folded)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProductGroup, key, where, file, line, calls, work)
@@ -40,7 +40,7 @@ TrialStateFile::TrialStateFile(std::string path, const Json& identity) : path_(s
                             exit_code::usage};
 }
 
-/// Reads all complete lines. An incomplete last line was left by a search that was killed; it is removed.
+/// Reads all complete lines. Removes an incomplete last line, which a killed search has left.
 void TrialStateFile::read_lines(const std::string& text, const std::string& first_line) {
     const std::string_view whole = std::string_view(text).substr(0, text.rfind('\n') + 1);
     const Json first = Json::parse(whole.substr(0, whole.find('\n') + 1), nullptr, false);
@@ -57,7 +57,7 @@ void TrialStateFile::read_lines(const std::string& text, const std::string& firs
             read_line(Json::parse(whole.substr(begin, end - begin)));
             begin = end;
         }
-    } catch (const std::exception&) {  // the state is no JSON
+    } catch (const std::exception&) {  // the file is not JSON, or has other members than a state file
         throw SearchAborted{fmt::format("{}: is not the state of a search; name another file: --state FILE",
                                         policy::quoted_path(path_)),
                             exit_code::usage};

@@ -1,4 +1,4 @@
-// The file that keeps the runs of a search, so that the same command can go on after an interruption.
+// The file that keeps the runs of a search, so that the same command can continue the search after an interruption.
 #pragma once
 
 #include <cstddef>
@@ -18,13 +18,15 @@ namespace fp32shim::cli {
 struct SearchAborted {
     std::string message;
     int exit_code;
-    bool keeps_state = false;  ///< the runs so far are of use if the command is repeated
+    bool keeps_state =
+        false;  ///< the runs made so far are useful if the command is repeated, so the state file is kept
 };
 
-/// A run under a policy, with what its numbers have shown. A run of an earlier part of the search has no output.
+/// A finished run under a policy, with the distance of its numbers from the exact numbers. A run that was read from
+/// the state file has no output.
 struct Trial : FinishedRun {
     OutputDistance
-        distance{};  ///< distance of the run's numbers; has a problem if the run ended otherwise than with status 0
+        distance{};  ///< distance of the run's numbers; it has a problem if the run did not end with status 0
 
     bool has_passed() const { return ended.signal == 0 && ended.exit_status == 0; }
     double duration_seconds() const { return static_cast<double>(time.end_ns - time.begin_ns) * 1e-9; }
@@ -32,25 +34,27 @@ struct Trial : FinishedRun {
     bool is_on_cpu() const { return products.calls > 0 && products.calls_on_gpu == 0; }
 };
 
-/// The file of a search, as JSON lines: one with the identity of the search, then one for each input file, run and
-/// reference output, in the order in which they came. The functions throw SearchAborted.
+/// The state file of a search, in JSON lines. The first line identifies the search. Each of the other lines holds an
+/// input file, a run or the reference output, in the order in which they were added. The functions throw
+/// SearchAborted.
 class TrialStateFile {
   public:
-    /// Reads the file if it exists, and starts a new one otherwise. `identity`: all facts on which the runs depend.
-    /// Refuses the file of another search, and one whose input files have changed.
+    /// Reads the file if it exists, and otherwise starts a new one. `identity` holds all facts on which the runs
+    /// depend. Throws if the file belongs to another search, or if an input file has changed since.
     TrialStateFile(std::string path, const Json& identity);
 
-    /// Keeps a run. `request`: the checksum of its request.
+    /// Writes a run to the file. `request` is the checksum of the run's request.
     void keep_trial(const std::string& request, const Trial& trial);
-    /// Keeps the version of a file that runs depend on.
+    /// Writes the version of a file on which the runs depend.
     void keep_file_version(const std::string& path, const std::string& version);
-    /// Returns the next run of a request that an earlier part of the search has left; nothing if there is none.
+    /// Returns the next run of `request` that an interrupted search has left in the file, or nothing if there is
+    /// none.
     std::optional<Trial> take_trial(const std::string& request);
-    /// Keeps the checksum of the exact run's numbers. Returns false if an earlier part of the search has another one.
+    /// Writes the checksum of the exact run's numbers. Returns false if the file already has a different one.
     bool matches_or_keeps_reference(const std::string& checksum);
-    /// Returns the number of runs that an earlier part of the search has left.
+    /// Returns the number of runs that an interrupted search has left in the file.
     std::size_t earlier_run_count() const { return earlier_runs_; }
-    /// Returns the paths of the files that runs depend on.
+    /// Returns the paths of the files on which the runs depend.
     const std::set<std::string>& input_files() const { return files_; }
     const std::string& path() const { return path_; }
     void remove_file() const;
@@ -62,7 +66,7 @@ class TrialStateFile {
 
     std::string path_;
     std::map<std::string, std::deque<Trial>> earlier_;  ///< runs by the checksum of their request
-    std::string reference_;                             ///< checksum of the exact run's numbers; empty: not known
+    std::string reference_;  ///< checksum of the exact run's numbers; empty if it is not known
     std::size_t earlier_runs_ = 0;
     std::set<std::string> files_;
 };

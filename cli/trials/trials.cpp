@@ -34,7 +34,7 @@ bool is_reference(RunPurpose purpose) {
     return purpose == RunPurpose::reference || purpose == RunPurpose::fresh_reference;
 }
 
-/// Returns a text from a file's metadata, which differs once the file has been written.
+/// Returns a text made from a file's metadata. The text changes whenever the file is written.
 std::string stamp_of(const std::string& path) {
     struct stat status {};
     if (path.empty() || stat(path.c_str(), &status) != 0) return {};
@@ -42,14 +42,15 @@ std::string stamp_of(const std::string& path) {
                        status.st_mtim.tv_nsec);
 }
 
-/// Tells the user that preview_mode was chosen, and why. `name` is the name of our command.
+/// Tells the user that the CPU mode preview_mode was chosen, and why. `name` is the name of the running command.
 void say_preview(std::string_view name) {
     say(name,
         fmt::format("each product that was seen ran on a CPU, so lower precisions are previewed there (--cpu {})",
                     preview_mode));
 }
 
-/// Tells the user that no run reads the stdin of this command, if it has content: a regular file, or a pipe.
+/// Tells the user that the runs do not read the stdin of this process, if stdin is a regular file or a pipe with
+/// content.
 void say_unread_input(std::string_view name) {
     struct stat status {};
     if (fstat(STDIN_FILENO, &status) != 0) return;
@@ -60,8 +61,8 @@ void say_unread_input(std::string_view name) {
         say(name, "standard input is a pipe, but each run reads an empty one; let the command read a file");
 }
 
-/// Returns why nothing is known about a run: its files were removed, or a process did not apply the policy. Empty if
-/// there is no such reason.
+/// Returns the reason why nothing is known about a run: its files were removed, or a process did not apply the
+/// policy. Returns an empty text if neither has happened.
 std::string unknown_run_text(const FinishedRun& run) {
     if (!run.unread_policy.empty())
         return fmt::format(
@@ -132,7 +133,7 @@ std::vector<Trial> TrialRunner::run_all(const std::vector<RunRequest>& requests,
     return results;
 }
 
-/// Makes the runs of these requests, all at the same time.
+/// Runs the command once for each of `requests`, all at the same time.
 std::vector<Trial> TrialRunner::make_runs(const std::vector<RunRequest>& requests, RunPurpose purpose) {
     if (requests.empty()) return {};
     const std::string before = stamp_of(settings_.compared_file);
@@ -155,7 +156,7 @@ Trial TrialRunner::make_trial(FinishedRun run, bool was_written, RunPurpose purp
     if (std::string problem = unknown_run_text(run); !problem.empty())
         throw SearchAborted{std::move(problem), exit_code::inconclusive, true};
     Trial trial{std::move(run)};
-    // The next run overwrites the file, so its checksum is taken now.
+    // The next run overwrites the compared file, so its checksum is computed now.
     if (!settings_.compared_file.empty()) trial.checksum = checksum_or_mtime(settings_.compared_file);
     trial.distance = distance_of(trial, was_written, purpose);
     trial.stdout_text.clear();
@@ -167,7 +168,8 @@ ParsedNumbers TrialRunner::numbers_of_run(const FinishedRun& run) const {
                                            : read_number_file(settings_.compared_file, run.time);
 }
 
-/// Compares the numbers of a run with those of the exact ones, and adds those of an exact run to the reference.
+/// Compares the numbers of a run with those of the exact runs. If the run is itself exact, first adds its numbers to
+/// the reference.
 OutputDistance TrialRunner::distance_of(const Trial& run, bool was_written, RunPurpose purpose) {
     const auto without_numbers = [](std::string problem) {
         return OutputDistance{.error = std::numeric_limits<double>::infinity(), .problem = std::move(problem)};
@@ -195,7 +197,7 @@ OutputDistance TrialRunner::distance_of(const Trial& run, bool was_written, RunP
         distance = reference_.distance_of(numbers);
     }
     if (purpose == RunPurpose::fresh_reference)
-        distance.problem.clear();  // exact runs differ by chance, which is no problem of this run
+        distance.problem.clear();  // exact runs differ by chance, and this difference is not a problem of this run
     if (!distance.problem.empty()) distance.problem = named(distance.problem);
     return distance;
 }
@@ -208,8 +210,9 @@ void TrialRunner::learn_changing_words() {
     knows_words_ = !reference_.has_other_timestamps() || exact.time.begin_ns - reference_end_ns_ > 2'000'000'000;
 }
 
-/// If all exact runs so far came from the state, makes one, in up to three attempts, to get the numbers to compare
-/// with. These runs are not in run_count(). Throws SearchAborted if all attempts fail.
+/// If all exact runs so far came from the state file, makes a new exact run, in up to three attempts, to get the
+/// numbers with which other runs are compared. These runs do not count in run_count(). Throws SearchAborted if all
+/// attempts fail.
 void TrialRunner::make_reference() {
     if (!settings_.compares_numbers) return;
     std::string problem;
@@ -220,7 +223,7 @@ void TrialRunner::make_reference() {
                             exit_code::inconclusive, true};
 }
 
-/// Compares the numbers of the reference with those of an earlier part of the search.
+/// Checks that the numbers of the reference are the same as in the interrupted search that this search continues.
 void TrialRunner::check_reference() {
     const std::vector<double>& values = reference_.values();
     policy::Sha256 hash;
@@ -233,9 +236,9 @@ void TrialRunner::check_reference() {
         exit_code::usage, true};
 }
 
-/// Keeps the versions of the input files that the first run has not changed, and of the sources of products.
+/// Keeps the versions of the input files that the first run has not changed, and of the source files of products.
 void TrialRunner::keep_input_versions(const RecordedProducts& products) {
-    constexpr std::uint64_t most_runs = 2;  // one exact and one lowered run: the other runs have the same sources
+    constexpr std::uint64_t most_runs = 2;  // one exact and one lowered run; later runs have the same source files
     if (run_count() > most_runs) return;
     for (const RecordedProducts::RecordedGroup& met : products.groups)
         if (!met.group.file.empty()) inputs_.try_emplace(met.group.file, checksum_or_mtime(met.group.file));
@@ -244,7 +247,8 @@ void TrialRunner::keep_input_versions(const RecordedProducts& products) {
             state_.keep_file_version(path, version);
 }
 
-/// Returns the total of runs to show, which is raised by a half once it is reached; 0: not known.
+/// Returns the total number of runs to display, or 0 if it is not known. Once so many runs have been made, the total
+/// is raised by a half.
 std::uint64_t TrialRunner::update_expected_count() {
     while (expected_ != 0 && expected_ <= run_count()) expected_ += expected_ / 2 + 1;
     return settings_.max_runs == 0 ? expected_ : std::min(expected_, settings_.max_runs);
@@ -270,7 +274,8 @@ std::string requested_precision(const std::string& precision) {
     return policy::parse_word(policy::default_precision_words, precision) ? precision : "highest";
 }
 
-// A policy's default precision does not concern float64, so the environment's setting for float32 stays.
+// The default precision of a policy does not apply to float64 products, so the environment's precision for float32 is
+// kept.
 RunRequest request_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls) {
     return {policy_lowering_only(groups, lowered, settings, calls),

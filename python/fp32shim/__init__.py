@@ -1,27 +1,27 @@
-"""fp32shim for Python programs: the precision of float32 matrix products, names for their parts, and recordings.
+"""fp32shim for Python programs: sets the precision of float32 matrix products, names program parts, and reads recordings.
 
     import fp32shim
 
     fp32shim.set_float32_matmul_precision("high")             # all products of this process: numpy, SciPy, CuPy, torch ...
-    with fp32shim.scope("layer3.attn", precision="highest"):  # but not these, of this thread
+    with fp32shim.scope("layer3.attn", precision="highest"):  # for the products that this thread calls inside
         y = q @ k.T
 
-    with fp32shim.products() as seen:                         # what this process records meanwhile, on all threads
+    with fp32shim.products() as seen:                         # collects what this process records meanwhile, on all threads
         model(batch)
-    print(seen.table())                                       # or seen.to_pandas(), or a loop over its rows
+    print(seen.table())                                       # seen.to_pandas() and loops over `seen` also work
 
     for row in fp32shim.Recording("run.fp32rec"):
         print(row["function"], row["m"], row["n"], row["k"], row["applied"], row["calls"])
 
-The module needs nothing but the standard library, and may be copied beside a program. Where the library is not
-preloaded (`fp32shim run`, or LD_PRELOAD), the program runs as written and nothing is changed; the first use says so, by an
-FP32ShimWarning (silence it, or turn it into an error, with the warnings module).
+The module needs only the standard library, and may be copied beside a program. If the library libfp32shim.so is not
+preloaded (by `fp32shim run` or LD_PRELOAD), the program runs as written and nothing is changed. The first use then gives an
+FP32ShimWarning, which the warnings module can silence or turn into an error.
 
-A scope belongs to the thread that opened it, and governs the products that this thread calls. Work that a framework
-moves to threads of its own is outside: torch's backward pass on a GPU, for example. In coroutines, keep no
-`await` inside a scope: others run on the same thread meanwhile. fp32shim/fp32shim.h says which values each argument
-may have, and which setting wins. All functions may be called from any thread. docs/python.md has examples, and
-describes `%load_ext fp32shim`.
+A scope belongs to the thread that opened it, and governs the products that this thread calls. It does not govern work that a
+framework moves to its own threads, such as torch's backward pass on a GPU. In coroutines, do not use `await` inside a scope,
+because other coroutines run on the same thread meanwhile. fp32shim/fp32shim.h says which values each argument may have, and
+which setting wins. All functions may be called from any thread. docs/python.md has examples, and describes
+`%load_ext fp32shim`.
 """
 
 from __future__ import annotations
@@ -44,19 +44,21 @@ ABI_VERSION = 1
 _OK = 0
 _NOT_ACTIVE = 2
 _SCOPE_DEPTH = 4
-_NAME_SIZE = 16  # same as FP32SHIM_NAME_SIZE in fp32shim.h
-# Fields of the header of a recording: magic, process id, flags. record/format/format.hpp has their offsets.
+_NAME_SIZE = 16  # this is FP32SHIM_NAME_SIZE of fp32shim.h
+# The struct reads three fields of a recording's header: magic, process id and flags. Their offsets are those of
+# record/format/format.hpp.
 _HEADER = struct.Struct("=8s12xi236xI")
 _FLAG_LEFT = 128
 _given_warnings: set[str] = set()
 
 
 class FP32ShimWarning(UserWarning):
-    """A request had no effect, or only a part of it: the library is not loaded, for example."""
+    """A request had no effect, or only a part of its effect, for example because the library is not loaded."""
 
 
 class FP32ShimError(ValueError):
-    """The library refused: an unknown name, too deep a nesting, a policy with errors. `status` is its number."""
+    """The library refused a request, for example because of an unknown name, too deeply nested scopes, or errors in a
+    policy. `status` is the status number of fp32shim.h."""
 
     def __init__(self, function: str, status: int, meaning: str):
         super().__init__(f"{function}: {meaning}")
@@ -64,8 +66,9 @@ class FP32ShimError(ValueError):
 
 
 def _load_library() -> ctypes.CDLL | None:
-    """Returns the library as it was preloaded into this process; None where it was not, or is of another ABI."""
-    library = ctypes.CDLL(None)  # the global scope, which contains preloaded libraries; loads nothing
+    """Returns the library that was preloaded into this process, or None if there is none or it has another version of the
+    ABI."""
+    library = ctypes.CDLL(None)  # opens the global scope, which contains preloaded libraries, and loads nothing
     try:
         if library.fp32shim_abi_version() != ABI_VERSION:
             return None
@@ -90,18 +93,18 @@ _library = _load_library()
 
 
 def active() -> bool:
-    """Returns True if the library is in this process."""
+    """Returns True if the library is loaded in this process."""
     return _library is not None
 
 
 def version() -> str | None:
-    """Returns the version of the loaded library; None where it is not loaded."""
+    """Returns the version of the loaded library, or None if it is not loaded."""
     return _library.fp32shim_version().decode() if _library is not None else None
 
 
 def _call_library(function: str, *arguments: object) -> bool:
-    """Calls the library. Returns False, and warns once, where it is not loaded or not active. Any other status that is not
-    OK becomes an exception. Texts may be of any type."""
+    """Calls a function of the library. Returns False, and warns once, if the library is not loaded or not active. Raises
+    FP32ShimError for any other status that is not OK. Texts may be of any type."""
     if _library is None:
         _warn_once("libfp32shim.so is not loaded (fp32shim run, or LD_PRELOAD), or has a different ABI from the one that "
                    "this module knows: scopes and settings have no effect")
@@ -123,13 +126,14 @@ def _warn_once(text: str) -> None:
 
 
 def _text_for_library(value: object) -> bytes | None:
-    """Returns a text for the library, whatever the program gave: a text of C has no NUL, and no lone surrogates."""
+    """Returns a value of any type as a text for the library. In the text, NUL characters and lone surrogates are
+    replaced, because a C text in UTF-8 cannot contain them."""
     if value is None:
         return None
     if not isinstance(value, bytes):
         try:
             text = str(value)
-        except Exception:  # an object that cannot tell its name
+        except Exception:  # an object whose __str__() raises an exception
             text = type(value).__name__
         try:
             value = text.encode("utf-8", "surrogateescape")
@@ -140,14 +144,16 @@ def _text_for_library(value: object) -> bytes | None:
 
 @contextlib.contextmanager
 def scope(label: object, precision: str | None = None, floor: str | None = None) -> typing.Iterator[None]:
-    """Gives products that this thread calls inside the name `label`.
+    """Gives the name `label` to the products that this thread calls inside the `with` block.
 
-    Where given, they run at `precision`, never below `floor`. Nested labels are joined by '/'. A rule of the policy wins
-    over `precision`; `floor` adds to the floors around it. A label of another type is turned into text. Labels that are
-    too long, or nested too deep, are left out with an FP32ShimWarning. Raises FP32ShimError for an unknown name of a
-    precision or floor, and for one in too deep a nesting, which the library cannot honour.
+    If `precision` is given, the products run at this precision. If `floor` is given, they never run below it. Nested
+    labels are joined by '/'. A rule of the policy overrides `precision`. `floor` is added to the floors of enclosing
+    scopes. A label of another type is turned into text. Labels that are too long or too deeply nested are left out, with
+    an FP32ShimWarning. Raises FP32ShimError if the name of a precision or floor is unknown, or if scopes are nested so
+    deeply that the library cannot apply it.
     """
-    # KeyboardInterrupt may be raised right after the push, so the number of open scopes decides.
+    # KeyboardInterrupt may be raised right after the scope was opened, so the number of open scopes decides how many to
+    # close.
     depth = _library.fp32shim_scope_depth() if _library is not None else 0
     try:
         _open_scope(_text_for_library(label), _text_for_library(precision), _text_for_library(floor))
@@ -158,7 +164,7 @@ def scope(label: object, precision: str | None = None, floor: str | None = None)
 
 
 def _open_scope(label: bytes | None, precision: bytes | None, floor: bytes | None) -> None:
-    """Opens a scope; if there is no room for its label, one without it."""
+    """Opens a scope. If there is no room for its label, opens the scope without the label."""
     try:
         _call_library("fp32shim_push_scope", label, precision, floor)
     except FP32ShimError as problem:
@@ -170,12 +176,13 @@ def _open_scope(label: bytes | None, precision: bytes | None, floor: bytes | Non
 
 
 def set_precision(precision: str | None) -> None:
-    """Sets the precision of the process; None gives it back to the environment and the policy."""
+    """Sets the precision of the process. None restores the precision that the environment and the policy give."""
     _call_library("fp32shim_set_precision", _text_for_library(precision))
 
 
 def get_precision() -> tuple[str, str] | None:
-    """Returns (precision, source) for this thread now, rules aside: ("high", "thread"); None without the library."""
+    """Returns the precision that now applies to this thread, and its source, such as ("high", "thread"). Rules of the
+    policy are ignored. Returns None if the library is not loaded or not active."""
     precision = ctypes.create_string_buffer(_NAME_SIZE)
     source = ctypes.create_string_buffer(_NAME_SIZE)
     if not _call_library("fp32shim_get_precision", precision, len(precision), source, len(source)):
@@ -184,9 +191,10 @@ def get_precision() -> tuple[str, str] | None:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Sets the precision of the process in torch's words: "highest" (FP32), "high" (TF32) or "medium" (BF16).
+    """Sets the precision of the process by torch's words: "highest" (FP32), "high" (TF32) or "medium" (BF16).
 
-    As torch.set_float32_matmul_precision, but for whatever multiplies in this process. On a CPU, only `cpu = "emulate"` lowers.
+    It does the same as torch.set_float32_matmul_precision, but for all libraries that multiply in this process. On a CPU,
+    it lowers products only with the setting `cpu = "emulate"`.
     """
     words = ("highest", "high", "medium")
     if precision not in words:
@@ -195,32 +203,35 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str | None:
-    """Returns the precision for this thread now, rules aside; "native": as each call asks for it."""
+    """Returns the precision that now applies to this thread, ignoring rules of the policy. "native" means that each call
+    runs at the precision that the program requests. Returns None if the library is not loaded or not active."""
     found = get_precision()
     return found[0] if found else None
 
 
 def set_floor(floor: str) -> None:
-    """Forbids the process anything below `floor`, for good."""
+    """Forbids this process to run any product below `floor`, until the process ends."""
     _call_library("fp32shim_set_floor", _text_for_library(floor))
 
 
 def get_floor() -> str | None:
-    """Returns the strictest floor for this thread now, "none" without one; None without the library."""
+    """Returns the strictest floor that now applies to this thread, or "none" if there is none. Returns None if the
+    library is not loaded or not active."""
     floor = ctypes.create_string_buffer(_NAME_SIZE)
     return floor.value.decode() if _call_library("fp32shim_get_floor", floor, len(floor)) else None
 
 
 def reload_policy() -> None:
-    """Reads the policy files again. On errors (FP32ShimError, details on stderr) the policy in force stays."""
+    """Reads the policy files again. If they have errors, raises FP32ShimError, with the details on stderr, and keeps the
+    current policy."""
     _call_library("fp32shim_reload_policy")
 
 
 def recording() -> str | None:
-    """Returns the path of the recording that this process writes now.
+    """Returns the path of the recording that this process now writes, or None if it writes none.
 
-    None: there is no FP32_MATMUL_LOG=NAME.fp32rec (or [log] path in the policy), or no product was made yet, since the
-    first one makes the file (numpy's import makes one, of vectors); or the file was removed or renamed.
+    A process writes a recording if FP32_MATMUL_LOG=NAME.fp32rec is set, or [log] path in the policy. Its first product
+    creates the file; importing numpy makes such a product. The result is also None if the file was removed or renamed.
     """
     found = None
     try:
@@ -238,7 +249,8 @@ def recording() -> str | None:
 
 
 def _is_own_recording(path: str, inode: int) -> bool:
-    """Returns True if the file is the mapped one, and this process did not leave it at a reload or a fork."""
+    """Returns True if the file at `path` is the mapped recording, and this process has not stopped writing it at a reload
+    or a fork."""
     try:
         with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_ino != inode:
@@ -256,8 +268,9 @@ def _is_own_recording(path: str, inode: int) -> bool:
 
 
 def _installed_file(*names: str) -> pathlib.Path | None:
-    """Returns the first of these files that was installed with this module. `names`: paths relative to the prefix."""
-    import importlib.metadata  # not imported at the top, so that programs that only use scopes start faster
+    """Returns the path of the first file among `names` that was installed with this module. `names` are relative to the
+    prefix."""
+    import importlib.metadata  # is imported here so that programs that only use scopes start faster
 
     try:
         files = importlib.metadata.files("fp32shim") or []
@@ -265,14 +278,15 @@ def _installed_file(*names: str) -> pathlib.Path | None:
         files = []
     paths = [pathlib.Path(os.path.normpath(file.locate())) for name in names for file in files
               if file.as_posix().endswith("/" + name)]
-    # Location after cmake --install: <prefix>/share/fp32shim/python/fp32shim/__init__.py
+    # After cmake --install, this file is <prefix>/share/fp32shim/python/fp32shim/__init__.py.
     above = pathlib.Path(__file__).resolve().parents
     paths += [above[4] / name for name in names if len(above) > 4]
     return next((path for path in paths if path.is_file()), None)
 
 
 def library_path() -> str:
-    """Returns the path of libfp32shim.so, for LD_PRELOAD. Raises FileNotFoundError if it is not installed beside this module."""
+    """Returns the path of libfp32shim.so, for LD_PRELOAD. Raises FileNotFoundError if the library is not installed beside
+    this module."""
     multiarch = f"lib/{os.uname().machine}-linux-gnu"
     found = os.environ.get("FP32SHIM_LIBRARY") or _installed_file(
         "lib/libfp32shim.so", f"{multiarch}/libfp32shim.so", f"{multiarch}/fp32shim/libfp32shim.so", "lib64/libfp32shim.so")
@@ -282,7 +296,8 @@ def library_path() -> str:
 
 
 def command_path() -> str:
-    """Returns the path of the fp32shim command. Raises FileNotFoundError if it is neither installed nor on the path."""
+    """Returns the path of the fp32shim command. Raises FileNotFoundError if the command is neither installed beside this
+    module nor found on PATH."""
     import shutil
 
     found = _installed_file("bin/fp32shim") or shutil.which("fp32shim")
@@ -296,28 +311,30 @@ _NO_RECORDING = ("this process has no recording: it made no product that was see
 
 
 class Recording:
-    """The decisions of a program, as `FP32_MATMUL_LOG=x.fp32rec` keeps them. May be read while the program runs.
+    """The decisions about a program's products, as `FP32_MATMUL_LOG=x.fp32rec` records them. It may be read while the
+    program runs.
 
-    `path`: a recording, a folder with recordings, or a glob; several are merged as `fp32shim report` does. A loop over a
-    Recording is one over its rows(). All methods that read raise OSError, with the command's own message, for what is
-    not a recording.
+    `path` names a recording, a folder with recordings, or a glob. Several recordings are merged as `fp32shim report`
+    merges them. A loop over a Recording is a loop over rows(). All methods that read files raise OSError, with the
+    message of the command, if a file is not a recording.
     """
 
     _why_no_rows = _NO_RECORDING
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path: str | None = os.fspath(path)
-        self.file_names: dict[str, str] = {}  # other names of source files in all that is returned, by their paths
+        self.file_names: dict[str, str] = {}  # names to show instead of the paths of source files; the key is the path
 
     def report(self) -> dict[str, typing.Any]:
-        """Returns all that `fp32shim report --format json` prints; docs/schema.md describes it."""
+        """Returns the data that `fp32shim report --format json` prints. docs/schema.md describes them."""
         import json
 
         report: dict[str, typing.Any] = json.loads(self._run_report("json"))
         return report
 
     def html(self) -> str:
-        """Returns the page of `fp32shim report --format html`, with the flame graph: one file for a browser, offline."""
+        """Returns the page that `fp32shim report --format html` writes, with a flame graph. A browser can show it without
+        a network."""
         return self._run_report("html")
 
     def _recordings_to_read(self) -> list[str]:
@@ -341,8 +358,8 @@ class Recording:
         return done.stdout
 
     def rows(self) -> list[dict[str, typing.Any]]:
-        """Returns the distinct decisions, each a dict of its keys: function, m, n, k, applied, calls, host_ns ... An
-        empty list where there is no recording."""
+        """Returns the distinct decisions. Each is a dict with keys such as function, m, n, k, applied, calls and host_ns.
+        The list is empty if there is no recording."""
         rows: list[dict[str, typing.Any]] = self.report()["rows"] if self._recordings_to_read() else []
         return rows
 
@@ -350,17 +367,19 @@ class Recording:
         return iter(self.rows())
 
     def to_pandas(self) -> typing.Any:
-        """Returns rows() as a pandas.DataFrame, with a column for each key. Raises ImportError without pandas."""
+        """Returns rows() as a pandas.DataFrame, with a column for each key. Raises ImportError if pandas is not
+        installed."""
         import pandas  # type: ignore[import-untyped,unused-ignore]
 
         return pandas.DataFrame(self.rows())
 
     def table(self, top: int = 10) -> str:
-        """Returns a text: how many products, how long, at which formats; then the `top` rows that took longest, and as many
-        of the audits, the largest error first. One sentence where there is no recording."""
+        """Returns a text about the recording. The text gives the number of products, their time and their formats. Then
+        come the `top` rows that took the longest time, and `top` audits, the largest error first. If there is no
+        recording, one sentence says so."""
         return _text_of_tables(self._tables_to_show(top))
 
-    def _repr_html_(self) -> str:  # IPython shows its result
+    def _repr_html_(self) -> str:  # IPython shows the HTML that this method returns
         return _html_of_tables(self._tables_to_show(10))
 
     def _tables_to_show(self, top: int) -> list[_Table]:
@@ -370,26 +389,27 @@ class Recording:
 
 
 class Products(Recording):
-    """What this process has recorded between begin and end of a block: see products(). Before the end: so far.
+    """The products that this process records between the beginning and the end of a `with products()` block. Before the
+    block has ended, it contains the products recorded so far.
 
-    `path` is the recording that the process wrote at the end of the block; None: it had none, so there are no rows.
-    Both ends are kept as copies of the recording in a temporary folder, until this object is gone; where that is impossible,
-    there are no rows, and an FP32ShimWarning says why. `host_ns_min` and `host_ns_max` of a row are of all its calls since
-    the process began, if it had calls before the block.
+    `path` is the recording that the process wrote at the end of the block, or None if there was none, so that there are
+    no rows. Copies of the recording at the beginning and at the end of the block are kept in a temporary folder until
+    this object is deleted. If copying fails, there are no rows, and an FP32ShimWarning gives the reason. If a row had
+    calls before the block, its `host_ns_min` and `host_ns_max` include these calls.
     """
 
     def __init__(self) -> None:
         self.path = None
         self.file_names = {}
         self._folder: str | None = None
-        self._copies: list[str] | None = None  # copies, in order, of what the block wrote to; None: it has not ended
+        self._copies: list[str] | None = None  # copies of recordings, in order; None until the block has ended
         self._copy_before: str | None = None
         self._first_recording = recording()
         if self._first_recording is None:
             return
         self._copy_before = self._copy_recording(self._first_recording, "before")
         if self._copy_before is None:
-            self._copies = []  # without the beginning, earlier products would count too
+            self._copies = []  # without a copy from the beginning, products before the block would be counted, too
 
     def _end_block(self) -> None:
         self.path = recording()
@@ -399,11 +419,12 @@ class Products(Recording):
         self._copies = [copy for copy in copies if copy is not None] if None not in copies else []
 
     def _paths_written(self) -> list[str]:
-        """Returns the recordings that the block has written to: after a reload of the policy there may be another one."""
+        """Returns the paths of the recordings that the block has written to. There are two if the policy was reloaded and
+        named another one."""
         return [path for path in dict.fromkeys((self._first_recording, recording())) if path is not None]
 
     def _copy_recording(self, path: str, name: str) -> str | None:
-        """Copies a recording. Where that fails, warns and returns None, since the program has to go on."""
+        """Copies a recording. If this fails, warns and returns None, because the program has to continue."""
         import shutil
         import tempfile
         import weakref
@@ -427,12 +448,14 @@ class Products(Recording):
 
 @contextlib.contextmanager
 def products() -> typing.Iterator[Products]:
-    """Gives what this process records during a block, by all threads: a Products, which stays readable afterwards.
+    """Gives the products that all threads of this process record during a `with` block, as a Products object. The object
+    can still be read after the block.
 
-    A product counts if it returned after the block began and before it ended, whichever thread called it. Products of
-    other threads that are running at an end may be on either side, and so may those that have just returned. Products
-    of child processes are in recordings of their own and do not count. Needs a recording (FP32_MATMUL_LOG=NAME.fp32rec);
-    beginning and ending a block each copy it. Where that fails, the block runs all the same.
+    A product of any thread counts if its call returned after the block began and before it ended. Products of other
+    threads that run, or have just returned, at the beginning or the end of the block may be counted or not. Products of
+    child processes are in separate recordings and do not count. The process must write a recording
+    (FP32_MATMUL_LOG=NAME.fp32rec), which is copied at the beginning and at the end of the block. If a copy fails, the
+    block still runs.
     """
     if _library is None:
         _call_library("products")
@@ -444,7 +467,7 @@ def products() -> typing.Iterator[Products]:
 
 
 def _remove_own_folder(folder: str, pid: int) -> None:
-    """Removes a temporary folder, but not in a forked child of the process that made it."""
+    """Removes a temporary folder, unless this process is a forked child of the process `pid`, which made the folder."""
     import shutil
 
     if os.getpid() == pid:
@@ -475,7 +498,7 @@ def _printable_text(text: object) -> str:
 
 
 def _product_cells(row: dict[str, typing.Any]) -> tuple[str, ...]:
-    """Returns function, size and place of a row, as a table shows them."""
+    """Returns the function, the size and the source location of a row, as a table shows them."""
     sizes = "x".join("?" if row[key] is None else str(row[key]) for key in "mnk")
     size = ("<=" if row.get("sizes_folded") else "") + sizes + (f" batch {row['batch']}" if row["batch"] not in (1, None) else "")
     places = [_printable_text(place) for place in (row["scope"], row["where"]) if place]
@@ -507,7 +530,7 @@ def _decision_table(rows: list[dict[str, typing.Any]], top: int) -> _Table:
 
 def _audit_table(audits: list[dict[str, typing.Any]], top: int) -> _Table:
     def worst_error(audit: dict[str, typing.Any]) -> float:
-        error = audit["row"]["worst"]  # null: infinite
+        error = audit["row"]["worst"]  # JSON has null for an infinite error
         return float("inf") if error is None else float(error)
 
     audited = [audit for audit in audits if audit["audits"] > 0]
@@ -558,7 +581,8 @@ def _html_of_tables(tables: list[_Table]) -> str:
 
 
 def load_ipython_extension(shell: typing.Any) -> None:
-    """Called by `%load_ext fp32shim` in IPython and Jupyter: adds `%%fp32shim`. docs/python.md describes it."""
+    """IPython and Jupyter call this function for `%load_ext fp32shim`. It adds `%%fp32shim`, which docs/python.md
+    describes."""
     from fp32shim import notebook
 
     notebook.register_magic(shell)

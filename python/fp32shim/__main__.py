@@ -1,4 +1,4 @@
-"""Runs the command where its folder is not on PATH: python3 -m fp32shim run -- python3 train.py"""
+"""Runs the fp32shim command if its folder is not on PATH: python3 -m fp32shim run -- python3 train.py"""
 
 import os
 import sys

@@ -1,7 +1,9 @@
-"""A kernel of Jupyter that runs under the library: `fp32shim kernel install`, or `python3 -m fp32shim.kernel install`.
+"""A Jupyter kernel that runs under the library. `fp32shim kernel install` or `python3 -m fp32shim.kernel install` adds
+it.
 
-The kernel is ipykernel of this Python, which loads `%%fp32shim` at its start. Its recording is in a temporary folder,
-which is removed when the kernel ends, unless FP32_MATMUL_LOG names another. docs/python.md is the page for users.
+The kernel is the ipykernel of this Python, which loads `%%fp32shim` when it starts. Its recording is in a temporary
+folder, which is removed when the kernel ends, unless FP32_MATMUL_LOG names another file. docs/python.md is the page for
+users.
 """
 
 from __future__ import annotations
@@ -15,14 +17,14 @@ import shutil
 import sys
 import tempfile
 
-if not __package__:  # started as a file, by a kernel.json: sys.path[0] is this folder
+if not __package__:  # this file was started by its path, from a kernel.json, so sys.path[0] is its own folder
     del sys.path[0]
     sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 
 import fp32shim
 from fp32shim import notebook
 
-STARTED_VARIABLE = "FP32SHIM_KERNEL"  # process id and temporary folder, in the environment of what start_kernel() became
+STARTED_VARIABLE = "FP32SHIM_KERNEL"  # environment variable with a restarted kernel's process id and temporary folder
 
 
 def main(words: list[str]) -> int:
@@ -33,7 +35,7 @@ def main(words: list[str]) -> int:
 
 
 def install_kernel(words: list[str]) -> int:
-    """Adds the kernel to those that Jupyter lists. Returns an exit status."""
+    """Adds the kernel to the kernels that Jupyter lists. Returns an exit status."""
     parser = argparse.ArgumentParser(prog="fp32shim kernel", description="Adds a kernel to Jupyter that runs under fp32shim.")
     parser.add_argument("action", choices=["install"])
     parser.add_argument("--name", default="fp32shim", help="name of the kernel's folder; default: fp32shim")
@@ -64,7 +66,8 @@ def install_kernel(words: list[str]) -> int:
 
 
 def start_kernel(words: list[str]) -> None:
-    """Becomes ipykernel under the library; where that is impossible, ipykernel without it. `words` are its arguments."""
+    """Turns this process into ipykernel under the library or, if that is impossible, without the library. `words` are the
+    arguments of ipykernel."""
     pid, _, folder = os.environ.pop(STARTED_VARIABLE, "").partition(":")
     if pid == str(os.getpid()):
         atexit.register(fp32shim._remove_own_folder, folder, os.getpid())
@@ -79,7 +82,8 @@ def start_kernel(words: list[str]) -> None:
 
 
 def restart_under_library(words: list[str]) -> None:
-    """Replaces this process by the same program under the library. Never returns; raises OSError if that is impossible."""
+    """Replaces this process by the same program under the library. Never returns, and raises OSError if the replacement
+    is impossible."""
     command = fp32shim.command_path()
     folder = tempfile.mkdtemp(prefix="fp32shim-kernel-")
     variables = {**os.environ, STARTED_VARIABLE: f"{os.getpid()}:{folder}"}

@@ -1,12 +1,12 @@
-"""`%%fp32shim` in IPython and Jupyter: the matrix products of a cell, as a table and a flame graph below it.
+"""`%%fp32shim` in IPython and Jupyter, which shows the matrix products of a cell in a table and a flame graph below it.
 
     %load_ext fp32shim
 
     %%fp32shim --preview tf32
     model(batch)
 
-Loaded by `%load_ext fp32shim`, and by the kernel that `fp32shim kernel install` adds. docs/python.md is the page for
-users. IPython is imported only when something is shown.
+`%load_ext fp32shim` loads this module, and so does the kernel that `fp32shim kernel install` adds. docs/python.md is the
+page for users. IPython is imported only when something is shown.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ import fp32shim
 
 NOT_LOADED = ("fp32shim: the library is not in this process, so %%fp32shim runs cells and shows nothing. Choose the kernel that "
               "`fp32shim kernel install` adds, or start IPython by `fp32shim run --where auto --log ipython.fp32rec -- ipython`.")
-CELL_POLICY = "FP32SHIM_CELL_POLICY"  # path of a policy file that belongs to cells; set by kernel.py
+CELL_POLICY = "FP32SHIM_CELL_POLICY"  # environment variable with the path of a policy file for cells; set by kernel.py
 NO_POLICY = "schema = 1\n"
-# The default precisions under which a CPU previews a format; other formats need a rule.
+# The default precision that previews a format on a CPU. Formats that are not listed here need a rule in a policy.
 DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}
-# Words for the formats that a CPU previews: those of policies (policy/formats.def), without `native` and `auto`.
+# The names of the formats that a CPU can preview: the names in policies (policy/formats.def) except `native` and `auto`.
 PREVIEWS = (*DEFAULTS, "fp16", "e4m3", "e5m2", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "xf32", "fp32_perturbed")
 PRECISIONS = ("native", "highest", "high", "medium", "auto", "ieee", "fp32", "tf32", "bf16")
 
 
 def register_magic(shell: typing.Any) -> None:
-    """Adds `%%fp32shim` to a shell of IPython. Prints one line where the library is not loaded."""
+    """Adds `%%fp32shim` to an IPython shell. Prints one line if the library is not loaded."""
     shell.register_magic_function(CellMagic(shell).run_cell, "cell", "fp32shim")
     if not fp32shim.active():
         print(NOT_LOADED)
@@ -48,7 +48,7 @@ class MagicArgumentParser(argparse.ArgumentParser):
 
 
 def usage_error(message: str) -> Exception:
-    """Returns an error that IPython shows as one line."""
+    """Returns an exception that IPython shows as one line."""
     from IPython.core.error import UsageError  # type: ignore[import-not-found,unused-ignore]
 
     return typing.cast(Exception, UsageError(f"%%fp32shim: {message}"))
@@ -80,21 +80,21 @@ def magic_argument_parser() -> MagicArgumentParser:
 
 
 class CellMagic:
-    """The cell magic of one shell."""
+    """The `%%fp32shim` cell magic of one IPython shell."""
 
     def __init__(self, shell: typing.Any):
         self.shell = shell
 
     def run_cell(self, line: str, cell: str) -> None:
-        """Run the cell, and show its matrix products, of float32 and float64: a table and a flame graph.
+        """Run the cell, and show its matrix products of float32 and float64 in a table and a flame graph.
 
         %%fp32shim [--precision WORD | --preview FORMAT | --policy FILE] [--audit [FRACTION]] [--table] [-o NAME]
 
-        --precision WORD    run its products at this precision, as fp32shim.set_precision
+        --precision WORD    run the cell's products at this precision, like fp32shim.set_precision
         --preview FORMAT    round the operands of products on a CPU to this format: tf32, bf16, fp16 ...
-        --policy FILE       run it under this policy
-        --audit [FRACTION]  compute this fraction of its products, all by default, in a second format too
-        --table             only the table, without the flame graph
+        --policy FILE       run the cell under this policy
+        --audit [FRACTION]  also compute this fraction of the cell's products (default: all) in a second format
+        --table             show only the table, without the flame graph
         -o NAME             also assign the products, an fp32shim.Products, to this variable
         """
         options = magic_argument_parser().parse_args(split_words(line))
@@ -114,28 +114,29 @@ class CellMagic:
         raise_again(failure)
 
     def run_body(self, line: str, cell: str) -> BaseException | None:
-        """Runs the cell as IPython does. Returns the exception that ended it, which IPython has not shown yet."""
-        # A comment in place of the magic's line, so that lines have the numbers that the notebook shows.
+        """Runs the cell as IPython does. Returns the exception that ended the cell, or None. IPython has not shown the
+        exception yet."""
+        # A comment replaces the line of the magic, so that lines have the same numbers as in the notebook.
         body = cell if cell.lstrip().startswith("%%") else f"# %%fp32shim {line}\n{cell}"
         hidden = {name: (lambda *_, **__: None) for name in ("showtraceback", "showsyntaxerror")}
         compiler = self.shell.compile
         cache = cache_naming_running_cell(compiler, self.shell)
         with replaced_attributes(self.shell, hidden), replaced_attributes(compiler, {"cache": cache}):
             result = self.shell.run_cell(body, store_history=False)
-        if result.error_before_exec is not None:  # a syntax error: its traceback has only IPython's own functions
+        if result.error_before_exec is not None:  # a syntax error, whose traceback has only IPython's functions
             return typing.cast(BaseException, result.error_before_exec.with_traceback(None))
         return typing.cast("BaseException | None", result.error_in_exec)
 
 
 def raise_again(failure: BaseException | None) -> None:
-    __tracebackhide__ = True  # IPython's word: leave this function out of tracebacks
+    __tracebackhide__ = True  # with this variable, IPython leaves this function out of tracebacks
     if failure is not None:
         raise failure
 
 
 def cache_naming_running_cell(compiler: typing.Any, shell: typing.Any) -> typing.Callable[..., str]:
-    """Returns the compiler's `cache`, which names code, changed to use the number of the running cell: newer versions of
-    IPython raise the count before a cell runs."""
+    """Returns a replacement for the compiler's `cache` method, which gives names to code. The replacement uses the number
+    of the running cell, because newer versions of IPython increase the execution count before a cell runs."""
     cache = compiler.cache
     number = len(shell.history_manager.input_hist_raw) - 1 if shell.history_manager is not None else shell.execution_count
 
@@ -147,7 +148,7 @@ def cache_naming_running_cell(compiler: typing.Any, shell: typing.Any) -> typing
 
 @contextlib.contextmanager
 def replaced_attributes(thing: object, attributes: dict[str, typing.Any]) -> typing.Iterator[None]:
-    """Gives an object these attributes of its own for the length of a block."""
+    """Gives the object these attributes during a `with` block."""
     before = {name: vars(thing)[name] for name in attributes if name in vars(thing)}
     vars(thing).update(attributes)
     try:
@@ -163,7 +164,7 @@ def replaced_attributes(thing: object, attributes: dict[str, typing.Any]) -> typ
 
 @contextlib.contextmanager
 def options_in_force(options: argparse.Namespace) -> typing.Iterator[None]:
-    """Puts the options of a cell in force, and afterwards the settings that were in force before."""
+    """Applies the options of a cell during a `with` block. Afterwards restores the settings that applied before."""
     given = [name for name in ("precision", "preview", "policy") if getattr(options, name) is not None]
     if len(given) > 1:
         raise usage_error(f"found --{given[0]} together with --{given[1]}; omit one of them")
@@ -181,7 +182,7 @@ def options_in_force(options: argparse.Namespace) -> typing.Iterator[None]:
 
 
 def policy_text_of(options: argparse.Namespace) -> str | None:
-    """Returns the text of the policy that the options need; None: they need none."""
+    """Returns the text of the policy that the options need, or None if they need no policy."""
     text = ""
     if options.policy is not None:
         text = read_checked_policy(options.policy)
@@ -199,7 +200,7 @@ def policy_text_of(options: argparse.Namespace) -> str | None:
 
 
 def read_checked_policy(path: str) -> str:
-    """Returns the text of a policy file without errors."""
+    """Returns the text of a policy file. Raises a usage error if the policy has errors."""
     check = subprocess.run([fp32shim.command_path(), "check", "--", path], capture_output=True, text=True, check=False)
     if check.returncode != 0:
         raise usage_error("--policy: " + (check.stdout + check.stderr).strip())
@@ -207,7 +208,7 @@ def read_checked_policy(path: str) -> str:
 
 
 def put_policy_in_force(text: str) -> None:
-    """Puts a policy in force: writes it into the policy file that the kernel was started with, and reloads that."""
+    """Applies a policy: writes its text into the policy file with which the kernel was started, and reloads this file."""
     path = os.environ.get(CELL_POLICY)
     if path is None or os.environ.get("FP32_MATMUL_POLICY") != path:
         found = os.environ.get("FP32_MATMUL_POLICY")
@@ -222,8 +223,8 @@ def put_policy_in_force(text: str) -> None:
 
 
 def cell_names(shell: typing.Any) -> dict[str, str]:
-    """Returns the names of cells, `In [7]`, by the files that IPython compiles them as."""
-    if "IPYKERNEL_CELL_NAME" in os.environ:  # ipykernel then gives all cells one name
+    """Returns the names of cells, such as `In [7]`. The keys are the file names under which IPython compiles the cells."""
+    if "IPYKERNEL_CELL_NAME" in os.environ:  # in this case, ipykernel gives the same name to all cells
         return {}
     names = {}
     for path in list(linecache.cache):
@@ -235,7 +236,7 @@ def cell_names(shell: typing.Any) -> dict[str, str]:
 
 
 def show_products(seen: fp32shim.Products, with_graph: bool) -> None:
-    """Shows the table of products, and the flame graph where pictures can be shown."""
+    """Shows the table of products and, in front ends that can show HTML, the flame graph."""
     from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
     page = seen._repr_html_()
@@ -245,16 +246,16 @@ def show_products(seen: fp32shim.Products, with_graph: bool) -> None:
     show_all({"text/plain": seen.table(), "text/html": page}, raw=True)
 
 
-# Hides the parts of a page that a cell's output does not need: the table above the frame has the totals, and the notebook
-# names the process. So the frame begins with the page's warnings and its flame graph.
+# Hides the parts of a page that the output of a cell does not need, because the table above the frame has the totals, and
+# the notebook names the process. So the frame begins with the page's warnings and its flame graph.
 FRAME_STYLE = """<style nonce="{}">body > header, #filtered, #verdict, #complete, [aria-labelledby="totals-title"] {{ display: none }}
 body {{ padding-top: 0 }} main > section {{ margin-top: 1rem }}</style>
 """
 
 
 def html_frame(page: str) -> str:
-    """Returns a page as a frame. It has no access to the notebook, and needs nothing from elsewhere."""
-    nonce = re.search(r"style-src 'nonce-([0-9a-f]+)'", page)  # the page allows only styles that have it
+    """Returns an iframe that shows a page. The page has no access to the notebook, and loads no other files."""
+    nonce = re.search(r"style-src 'nonce-([0-9a-f]+)'", page)  # the page allows only styles with this nonce
     page = page.replace("</head>", FRAME_STYLE.format(nonce[1]) + "</head>", 1) if nonce else page
     return (f'<iframe sandbox="allow-scripts" title="fp32shim: flame graph and decisions" srcdoc="{html.escape(page)}" '
             'style="width:100%;height:480px;border:1px solid #8884;resize:vertical"></iframe>')

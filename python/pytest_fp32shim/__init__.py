@@ -1,19 +1,20 @@
-"""fp32shim for pytest: runs a suite under the library, previews another format, and judges each test by its products.
+"""fp32shim for pytest: runs a test suite under the library, previews another format, and judges each test by its
+products.
 
-docs/pytest.md is the page for users. Without an option of its own, the plugin registers options and markers and does
-nothing else: the modules beside this file are imported only when they are needed.
+docs/pytest.md is the page for users. If none of its options is given, the plugin only registers its options and markers.
+The modules beside this file are imported only when they are needed.
 """
 
 from __future__ import annotations
 
 import pytest
 
-# Words for the formats that a CPU previews: those of policies (policy/formats.def), without `native` and `auto`.
+# The names of the formats that a CPU can preview: the names in policies (policy/formats.def) except `native` and `auto`.
 PREVIEWS = ("tf32", "high", "bf16", "medium", "fp16", "e4m3", "e5m2", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "xf32",
             "fp32_perturbed")
 EXPECT_CHOICES = ("fp32", "bf16x9", "tf32", "bf16", "fp16")
 OPTIONS = ("fp32shim", "fp32shim_preview", "fp32shim_expect", "fp32shim_fail", "fp32shim_baseline", "fp32shim_baseline_update")
-# Options with which pytest runs no test.
+# The options with which pytest runs no test.
 WITHOUT_TESTS = ("collectonly", "help", "version", "markers", "showfixtures", "show_fixtures_per_test", "setuponly", "setupplan")
 MARKERS = (
     "fp32shim(precision=None, floor=None): with an option of fp32shim, the test's float32 matrix products run at this "
@@ -40,13 +41,13 @@ def pytest_addoption(parser):
 
 
 def is_wanted(options):
-    """Returns True if an option of this plugin was given, and tests will run."""
+    """Returns True if an option of this plugin was given and pytest will run tests."""
     return (any(getattr(options, name, None) for name in OPTIONS)
             and not any(getattr(options, name, None) for name in WITHOUT_TESTS))
 
 
 def take_fail_format_from_ini(config, options):
-    """If --fp32shim-fail was not given, takes its value from the ini file."""
+    """If --fp32shim-fail was not given on the command line, takes its value from the ini file."""
     word = config.getini("fp32shim_fail")
     if options.fp32shim_fail is None and word:
         options.fp32shim_fail = word.lower()
@@ -54,7 +55,7 @@ def take_fail_format_from_ini(config, options):
             raise pytest.UsageError(f"fp32shim_fail in the ini file: found {word!r}; allowed: {', '.join(EXPECT_CHOICES)}")
 
 
-# Runs before all others, so that output is not yet captured when pytest is started again.
+# This hook runs before all others, so that output is not captured yet when pytest is restarted.
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     options = early_config.known_args_namespace
@@ -78,7 +79,7 @@ def pytest_configure(config):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_make_collect_report(collector):
-    """Makes a marker with a wrong word an error of the collection, with and without an option of this plugin."""
+    """Reports a marker with a wrong argument as an error of the collection, even if no option of this plugin is given."""
     report = (yield).get_result()
     marked = [each for each in report.result or () if isinstance(each, pytest.Item)
               and any(each.get_closest_marker(name) for name in ("fp32shim", "limit_precision"))]
@@ -92,9 +93,9 @@ def pytest_make_collect_report(collector):
 
 @pytest.fixture
 def limit_precision():
-    """A function: products of this thread in `with limit_precision("fp32"):` do not run below that floor.
+    """Returns a function. Inside `with limit_precision("fp32"):`, no product of this thread runs below the floor "fp32".
 
-    It has no effect where the library is not loaded, since nothing is lowered there.
+    The function has no effect if the library is not loaded, because nothing is lowered in this case.
     """
     from pytest_fp32shim import marks
 

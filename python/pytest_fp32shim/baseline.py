@@ -1,4 +1,5 @@
-"""The section of --fp32shim-baseline: compares the products of each test with those in a file that an earlier run wrote."""
+"""Writes the section of --fp32shim-baseline, which compares the products of each test with a file that an earlier run
+wrote."""
 
 from __future__ import annotations
 
@@ -12,13 +13,14 @@ import pytest
 from pytest_fp32shim import recorded
 
 SCHEMA = 1
-WORSE_ERROR_RATIO = 2  # an error counts as worse if it is larger than that of the baseline by more than this factor
-FLOOR_NAMES = {4: "bf16x9", 3: "tf32", 2: "bf16", 1: "fp16", 0: "fp8"}  # floors by level, for messages
+WORSE_ERROR_RATIO = 2  # an error counts as worse if it is larger than the baseline's error by more than this factor
+FLOOR_NAMES = {4: "bf16x9", 3: "tf32", 2: "bf16", 1: "fp16", 0: "fp8"}  # names of floors by level
 UNKNOWN = "unknown"
 
 
 def read_baseline(config):
-    """Returns the baseline as it was; {} where it is to be written for the first time. Raises UsageError."""
+    """Returns the content of the baseline file, or {} if the file does not exist yet and is to be written. Raises
+    UsageError."""
     options = config.option
     path = pathlib.Path(config.invocation_params.dir, options.fp32shim_baseline)
     if not path.exists():
@@ -27,7 +29,7 @@ def read_baseline(config):
         raise pytest.UsageError(f"--fp32shim-baseline: {path} is not there; --fp32shim-baseline-update writes it")
     try:
         if not path.is_file():
-            raise ValueError("it is no regular file")  # reading a FIFO would wait
+            raise ValueError("it is no regular file")  # reading a FIFO would wait for a writer
         found = json.loads(path.read_text())
         if found["schema"] != SCHEMA or not isinstance(found["tests"], dict):
             raise ValueError(f"schema: found {found['schema']!r}; allowed: {SCHEMA}")
@@ -41,7 +43,7 @@ def read_baseline(config):
 
 
 def judge_against_baseline(session, products, audits):
-    """Returns title, lines, and True if something is worse than the baseline."""
+    """Returns the title and the lines of the section, and True if some test is worse than the baseline."""
     options = session.config.option
     now = {name: formats_by_product(products.of_tests[name]) for name in session.tests_that_ran(products)
            if products.of_tests.get(name)}
@@ -67,7 +69,7 @@ def judge_against_baseline(session, products, audits):
 
 
 def formats_by_product(rows):
-    """Returns {product: {"calls": {format: number}}} of a test's rows."""
+    """Returns {product: {"calls": {format: number}}} for the rows of one test."""
     found = {}
     for row in rows:
         calls = found.setdefault(recorded.product_text(row), {"calls": collections.Counter()})["calls"]
@@ -76,12 +78,12 @@ def formats_by_product(rows):
 
 
 def add_audit_errors(now, products, audits, session):
-    """Adds to each product of a test the largest error of its audits, by norm. An infinite error is stored as a text."""
+    """Adds the largest error of its audits, by norm, to each product of a test. An infinite error is stored as a text."""
     of_tests = recorded.products_by_test([{**each, "trans_a": None, "trans_b": None} for each in audits],
                                          list(session.outcomes), session.files).of_tests
     for name, each_test in of_tests.items():
         for audit in each_test:
-            known = re.compile(re.escape(recorded.product_text(audit)) + "( [NTCR]*)?")  # audits have no transpositions
+            known = re.compile(re.escape(recorded.product_text(audit)) + "( [NTCR]*)?")  # audits record no transpositions
             product = next((found for text, found in now.get(name, {}).items() if known.fullmatch(text)), None)
             if product is not None and audit["audits"] and product.get("error") != "infinite":
                 worst = audit["norm"]["worst"]
@@ -89,7 +91,7 @@ def add_audit_errors(now, products, audits, session):
 
 
 def count_calls_by_level(test):
-    """Returns the number of a test's calls at or below each level, and of those whose format is not known."""
+    """Returns the number of a test's calls at or below each level, and the number of its calls with an unknown format."""
     found = collections.Counter()
     for product in test.values():
         for name, calls in product["calls"].items():
@@ -107,7 +109,7 @@ def worst_error(test):
 
 
 def reasons_why_worse(before, now):
-    """Returns the reasons why a test is worse than before; an empty list if it is not."""
+    """Returns the reasons why a test is worse than before, or an empty list if it is not worse."""
     then, found = count_calls_by_level(before), count_calls_by_level(now)
     reasons = [f"calls at {name} or below: {then[level]:,} -> {found[level]:,}" for level, name in FLOOR_NAMES.items()
                if found[level] > then[level]][-1:]
@@ -120,7 +122,7 @@ def reasons_why_worse(before, now):
 
 
 def lines_about_changed_products(before, now):
-    """Returns the lines of products that differ, as diff writes them."""
+    """Returns lines about the products that have changed. The lines begin with - and +, as in the output of diff."""
     lines = []
     for name in sorted({**before, **now}):
         old, new = before.get(name), now.get(name)
@@ -138,7 +140,8 @@ def product_text(product):
 
 
 def baseline_file_text(preview, tests):
-    """Returns the file: sorted, with a line for each product, so that diff and git show what changed."""
+    """Returns the text of the baseline file. It is sorted and has one line for each product, so that diff and git show
+    what has changed."""
     blocks = []
     for name, test in sorted(tests.items()):
         lines = [f"   {json.dumps(product)}: {json.dumps(test[product], sort_keys=True)}" for product in sorted(test)]

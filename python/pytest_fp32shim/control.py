@@ -1,7 +1,8 @@
-"""The native run after a preview: the same pytest again, in a second process, whose products run as they are called.
+"""Makes the native run after a preview. It runs pytest again in a second process, in which products run as they are
+called.
 
-It runs the same tests in the same order, up to the last one that failed under the preview, so that what one test leaves
-to the next (random numbers, caches, fixtures) is the same.
+The native run has the same tests in the same order, up to the last test that failed under the preview. So each test finds
+the same random numbers, caches and fixtures as in the preview.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import pytest
 
 from pytest_fp32shim import marks, start
 
-# Options of pytest and of other plugins that name a file to write. The native run must not replace the user's files.
+# Options of pytest and of other plugins that name an output file. The native run must not overwrite the user's files.
 FILE_OPTIONS = {"xmlpath": "--junitxml", "log_file": "--log-file", "htmlpath": "--html", "report_log": "--report-log",
                 "json_report_file": "--json-report-file", "allure_report_dir": "--alluredir",
                 "md_report_output": "--md-report-output"}
 
 
 def run_tests_natively(config, failed):
-    """Runs the tests natively up to the last of `failed`. Returns the outcome of each by its node id, and the end of what
-    pytest wrote."""
+    """Runs the tests natively, up to the last test in `failed`. Returns the outcome of each test by its node id, and the
+    end of pytest's output."""
     with tempfile.TemporaryDirectory(prefix="fp32shim-pytest-") as folder:
         plan, output = pathlib.Path(folder, "plan.json"), pathlib.Path(folder, "output")
         plan.write_text(json.dumps(sorted(failed)))
@@ -41,7 +42,8 @@ def run_tests_natively(config, failed):
 
 
 def native_command_line(config, folder):
-    """Returns the user's command line with options that keep this run from stopping early and from writing files."""
+    """Returns the user's command line, with options that keep the native run from stopping early and from overwriting the
+    user's files."""
     line = start.command_line()
     added = ["--maxfail=1000000", "-o", f"cache_dir={folder}/cache", "-o", "log_file="]
     added += [f"{option}={folder}/{name}" for name, option in FILE_OPTIONS.items() if getattr(config.option, name, None)]
@@ -55,7 +57,7 @@ def native_command_line(config, folder):
 
 
 class NativeRunHooks:
-    """Hooks of the native run."""
+    """The pytest hooks that are active in the native run."""
 
     def __init__(self):
         self.plan = pathlib.Path(start.environment[start.CONTROL_VARIABLE].partition(":")[2])
@@ -83,7 +85,8 @@ class NativeRunHooks:
 
 
 def note_outcome(outcomes, name, report):
-    """Notes a test's outcome by the reports of its phases: failed if any of them failed, skipped if none passed the call."""
+    """Adds a test's outcome to `outcomes`, from the reports of its phases. A test has failed if one of its phases failed.
+    Otherwise it has the outcome of its body, or is skipped if its setup was skipped."""
     if report.failed:
         outcomes[name] = "failed"
     elif report.when == "call" or report.skipped:

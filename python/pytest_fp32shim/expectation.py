@@ -1,4 +1,4 @@
-"""The section of --fp32shim-expect: a verdict for each test, and what the verdicts do not cover."""
+"""Writes the section of --fp32shim-expect, which has a verdict for each test and the limits of the verdicts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from pytest_fp32shim import recorded
 
 
 def judge_formats(session, products, unseen):
-    """Returns title, lines, and True if a product ran below the format, or was allowed to."""
+    """Returns the title and the lines of the section, and True if a product ran below the expected format, or was allowed
+    to."""
     expected = session.config.option.fp32shim_expect
     lines, verdicts = [], {}
-    # torch's own setting counts only if oneDNN's products, which obey it, are not in the recordings.
+    # torch's own setting counts only if the recordings do not have oneDNN's products, because oneDNN obeys this setting.
     onednn_is_unseen = unseen is None or any(line.startswith("  oneDNN: ") for line in unseen[0])
     for name in session.tests_that_ran(products):
         rows = products.of_tests.get(name, [])
@@ -28,8 +29,8 @@ def judge_formats(session, products, unseen):
 
 
 def judge_products_outside_tests(session, products, unseen):
-    """Returns title, lines, and True if a product that belongs to no test ran below the format, or was allowed to. Products
-    of tests are not judged here, since --fp32shim-fail lets the tests themselves fail."""
+    """Returns the title and the lines of the section, and True if a product that belongs to no test ran below the format,
+    or was allowed to. Products of tests are not judged here, because --fp32shim-fail makes the tests themselves fail."""
     expected = session.config.option.fp32shim_fail
     lines = lines_outside_tests(products, expected)
     return f"fail {expected}", [*(lines or [f"Outside of tests, no product that was seen ran below {expected}."]),
@@ -49,7 +50,7 @@ CLEAN, UNKNOWN = " seen, none below", "not known for "
 
 
 def lines_about_products_below(name, rows, expected, is_allowed=False):
-    """Returns a headline and lines about the products that ran below the format; an empty list if there are none."""
+    """Returns a headline and lines about the products that ran below the format, or an empty list if there are none."""
     below = [row for row in rows if recorded.ran_below(row, expected)]
     if not below and not is_allowed:
         return []
@@ -79,7 +80,7 @@ def verdict_totals(expected, verdicts):
 
 
 def lines_only_allowed(products, expected):
-    """Returns lines about products that were allowed to run below the format, and are known not to have done so."""
+    """Returns lines about products that were allowed to run below the format, but are known to have run at or above it."""
     rows = [row for row in products.all_rows() if row["actual"] is not None and not recorded.ran_below(row, expected)
             and recorded.ran_below({**row, "actual": None}, expected)]
     if not rows:
@@ -89,7 +90,7 @@ def lines_only_allowed(products, expected):
 
 
 def lines_about_unseen_code(unseen):
-    """Returns lines about what may have multiplied without being seen, and other reasons why nothing is shown."""
+    """Returns lines about code that may have multiplied without being seen, and about other reasons why nothing is shown."""
     if unseen is None:
         return ["No process left a recording. Nothing is shown."]
     bypasses, doubts = unseen

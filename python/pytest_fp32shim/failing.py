@@ -1,4 +1,4 @@
-"""--fp32shim-fail: a test fails itself if a product of its own ran below a format, or was allowed to."""
+"""Implements --fp32shim-fail, which makes a test fail if one of its products ran below a format or was allowed to."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from pytest_fp32shim import marks, recorded, session, start
 class FailingHooks:
     """Hooks that run after the body of a test and after its teardown, in each process that runs tests.
 
-    They let the test itself fail, so every report has the failure, and markers such as xfail apply to it.
+    The hooks make the test itself fail, so every report shows the failure, and markers such as xfail apply to it.
     """
 
     def __init__(self, level):
         self.level = level
-        self.known = collections.Counter()  # calls that an earlier failure has named, such as that of a test that is repeated
+        self.known = collections.Counter()  # calls that a failure has already reported, such as those of a repeated test
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_setup(self, item):
-        item.fp32shim_setting = self.torch_setting_text(item)  # reported after the body of the test
+        item.fp32shim_setting = self.torch_setting_text(item)  # fail_test() reports it after the body of the test
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_call(self, item):
@@ -39,23 +39,24 @@ class FailingHooks:
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_makereport(self, item, call):
-        """If a test failed before it was checked, adds what ran below to its report, since that may be the cause."""
+        """If a test failed before its products were checked, adds the products that ran below the format to its report,
+        because they may be the cause."""
         report = (yield).get_result()
         if report.failed and call.when != "teardown" and (text := self.text_of_products_below(item)):
             report.sections.append(("fp32shim", text))
-            item.user_properties.append(("fp32shim", text))  # JUnit's report has no sections
+            item.user_properties.append(("fp32shim", text))  # JUnit reports do not show report sections
 
     def fail_if_below(self, item):
         self.fail_test(item, self.text_of_products_below(item))
 
     def fail_test(self, item, text):
         if text:
-            item.fp32shim_is_below = True  # this phase fails only because of this option
+            item.fp32shim_is_below = True  # this phase of the test fails only because of --fp32shim-fail
             pytest.fail(text, pytrace=False)
 
     def torch_setting_text(self, item):
-        """Returns a line if torch's own setting is too low. It is all that is known of oneDNN's products if these are not
-        recorded."""
+        """Returns a line about torch's own setting if it allows too low a format, and otherwise None. If oneDNN's
+        products are not recorded, nothing else is known about them."""
         setting = session.torch_precision_setting(sys.modules.get("torch"))
         allowed = marks.lowest_allowed_format(item, self.level)
         if start.environment.get("FP32_MATMUL_ONEDNN") == "1" or not setting or recorded.LEVELS[setting[0]] >= recorded.LEVELS[allowed]:
@@ -65,7 +66,8 @@ class FailingHooks:
                 f"{setting[0]}, unseen without FP32_MATMUL_ONEDNN=1")
 
     def text_of_products_below(self, item):
-        """Returns lines about a test's products since the last call that ran below what it allows; None if none did."""
+        """Returns lines about the test's products, since the previous check, that ran below the allowed format. Returns
+        None if there are none."""
         path, level = fp32shim.recording(), marks.lowest_allowed_format(item, self.level)
         if path is None:
             return f"--fp32shim-fail {self.level}: this process has no recording, so what ran is not known"

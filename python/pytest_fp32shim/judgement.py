@@ -1,4 +1,5 @@
-"""The judgement of a session: reads its recordings when the tests have ended, and prints a section for each option."""
+"""Judges a test session. Reads the recordings of the session when the tests have ended, and prints a section for each
+option."""
 
 from __future__ import annotations
 
@@ -9,13 +10,13 @@ from pytest_fp32shim import baseline, control, expectation, marks, preview, reco
 
 
 class SessionJudge:
-    """Hooks of the process that the user started."""
+    """The hooks of the process that the user has started."""
 
     def __init__(self, config):
         self.config = config
-        self.outcomes = {}  # outcomes by node id, including files whose collection failed
+        self.outcomes = {}  # outcomes of tests by node id, and of files whose collection failed
         self.files = set()
-        self.found = {}  # findings that session.py attached to a test's reports, by node id
+        self.found = {}  # findings that session.py has attached to the reports of each test, by node id
         self.is_interrupted = False
         self.sections = []
         self.baseline = baseline.read_baseline(config) if config.option.fp32shim_baseline else None
@@ -54,16 +55,17 @@ class SessionJudge:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def judge_session(self):
-        """Makes the sections. Returns True if one of them fails the session."""
+        """Makes the sections. Returns True if the session fails because of one of them."""
         options = self.config.option
         files = start.new_recordings()
         report, unseen = {"rows": [], "audits": []}, None
         if files:
             report = recorded.json_of_command("report", "--format", "json", "--", *files)
-            if options.fp32shim_preview or options.fp32shim_expect or options.fp32shim_fail:  # before the native run, whose process would count as unseen
+            # This comes before the native run, because verify would report the process of that run as unseen.
+            if options.fp32shim_preview or options.fp32shim_expect or options.fp32shim_fail:
                 unseen = recorded.verify_recordings(options.fp32shim_expect or options.fp32shim_fail or "fp32", files)
         products = recorded.products_by_test(report["rows"], list(self.outcomes), self.files)
-        judged = []  # title, lines, and whether the section fails the session
+        judged = []  # title, lines, and whether the session fails because of the section
         if options.fp32shim_preview:
             self.sections.append(preview.judge_preview(self, products, unseen))
         if options.fp32shim_expect:
@@ -89,12 +91,13 @@ class SessionJudge:
             terminalreporter.write_line(f"The recordings are in {start.recordings_folder()}")
 
     def write_line(self, line):
-        """Writes a line while pytest is running, if it has a terminal."""
+        """Writes a line at once, while pytest is running, if pytest writes to a terminal."""
         reporter = self.config.pluginmanager.getplugin("terminalreporter")
         if reporter is not None:
             reporter.write_line("\n" + line)
 
     def tests_that_ran(self, products):
-        """Returns the names of tests that ran, without files. A test that multiplied before it was skipped did run."""
+        """Returns the node ids of the tests that ran, without those of files. A test that multiplied before it was
+        skipped is included."""
         return [name for name, outcome in self.outcomes.items()
                 if name not in self.files and (outcome != "skipped" or name in products.of_tests)]

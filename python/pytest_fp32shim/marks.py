@@ -1,4 +1,4 @@
-"""The markers of the plugin, and the scopes that tests run in."""
+"""Reads the markers of the plugin, and opens the scopes in which tests run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ import fp32shim
 from fp32shim.notebook import PRECISIONS
 
 FLOORS = ("fp32", "bf16x9", "tf32", "bf16", "fp16")  # the strictest comes first
-LONGEST_LABEL = 300  # bytes; a recording keeps 512 of joined labels
+LONGEST_LABEL = 300  # number of bytes; a recording keeps 512 bytes of joined labels
 
 
 def node_id_of(test):
-    """Returns the node id of an item, a report or a collector. pytest leaves the file out of it if that is outside the root."""
+    """Returns the node id of an item, a report or a collector. Adds the file if pytest leaves it out, as it does for
+    files outside of the root folder."""
     is_short = test.nodeid.startswith("::") and getattr(test, "location", None)
     return f"{test.location[0]}{test.nodeid}" if is_short else test.nodeid
 
 
 def scope_label_of(name):
-    """Returns the label of the scope of a test or a file: its name, the end of a long one replaced by a hash."""
+    """Returns the label of the scope for a test or a file, which is its name. If the name is too long, a hash replaces
+    its end."""
     text = name.replace("\0", "?").encode("utf-8", "backslashreplace")
     if len(text) > LONGEST_LABEL:
         text = text[:LONGEST_LABEL - 20] + b" " + hashlib.sha1(text).hexdigest()[:16].encode()
@@ -28,17 +30,17 @@ def scope_label_of(name):
 
 @contextlib.contextmanager
 def labelled_scope(label, precision=None, floor=None):
-    """Opens a scope; if there is no room for another one, goes on without it."""
+    """Opens a scope. If there is no room for another scope, runs the `with` block without one."""
     with contextlib.ExitStack() as stack:
         try:
             stack.enter_context(fp32shim.scope(label, precision=precision, floor=floor))
-        except (fp32shim.FP32ShimError, fp32shim.FP32ShimWarning):  # the warning, if the suite turns warnings into errors
+        except (fp32shim.FP32ShimError, fp32shim.FP32ShimWarning):  # the warning is raised if the suite makes it an error
             pass
         yield
 
 
 def floor_context(floor):
-    """Returns a context in which no product of this thread runs below `floor`."""
+    """Returns a context manager. Inside it, no product of this thread runs below `floor`."""
     word = parse_word("limit_precision", "floor", floor, FLOORS)
     return fp32shim.scope("", floor=word) if fp32shim.active() else contextlib.nullcontext()
 
@@ -51,7 +53,8 @@ def parse_word(marker, argument, word, allowed):
 
 
 def settings_of_marker(marker):
-    """Returns the precision and the floor that one marker names, each None where it names none. Raises ValueError."""
+    """Returns the precision and the floor that one marker names. Each is None if the marker does not name it. Raises
+    ValueError."""
     name, words = marker.name, dict(marker.kwargs)
     if name == "limit_precision":
         if len(marker.args) != 1 or words:
@@ -69,9 +72,11 @@ def settings_of_marker(marker):
 
 
 def settings_of_item(item):
-    """Returns the precision and the floor of a test: the closest precision, the strictest floor. Raises ValueError.
+    """Returns the precision of a test from the closest marker, and the strictest floor of all its markers. Raises
+    ValueError.
 
-    A test that asks for the highest precision also gets a floor, so that it keeps it under the rule of a preview.
+    A test that requests the highest precision also gets a floor, so that the rule of a preview does not lower its
+    products.
     """
     precision, floors = None, []
     for name in ("fp32shim", "limit_precision"):
@@ -85,7 +90,7 @@ def settings_of_item(item):
 
 
 def marker_problem_of(item):
-    """Returns what is wrong with the markers of a test; None if nothing is."""
+    """Returns the problem with the markers of a test, or None if there is no problem."""
     try:
         settings_of_item(item)
     except ValueError as problem:
@@ -94,6 +99,7 @@ def marker_problem_of(item):
 
 
 def lowest_allowed_format(item, level):
-    """Returns the format below which no product of a test may run: what its markers name, and otherwise `level`."""
+    """Returns the lowest format that the products of a test may run in. It is the one that the test's markers name, or
+    `level` if they name none."""
     precision, floor = settings_of_item(item)
     return floor or {"high": "tf32", "tf32": "tf32", "medium": "bf16", "bf16": "bf16"}.get(precision, level)

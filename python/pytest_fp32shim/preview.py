@@ -1,4 +1,5 @@
-"""The section of --fp32shim-preview: the tests that fail only when products are rounded, and the products that were."""
+"""Writes the section of --fp32shim-preview, with the tests that fail only when products are rounded, and the rounded
+products."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ import sys
 
 from pytest_fp32shim import control, recorded, start
 
-FULLY_SHOWN = 20  # number of failing tests that are listed with their products
-NOT_LOWERED = ("onednn_", "xla_compiled_")  # beginnings of names of functions
+FULLY_SHOWN = 20  # number of failing tests that are listed together with their products
+NOT_LOWERED = ("onednn_", "xla_compiled_")  # beginnings of the names of functions whose products no preview lowers
 
 
 def judge_preview(session, products, unseen):
-    """Returns the title and the lines of the section. Runs the tests natively if some failed."""
+    """Returns the title and the lines of the section. If some tests failed, first runs the tests natively."""
     word = session.config.option.fp32shim_preview
-    # A test that failed only because of --fp32shim-fail is left out, since its numbers are right.
+    # A test that failed only because of --fp32shim-fail is left out, because the test's own assertions passed.
     failed = [name for name, outcome in session.outcomes.items()
               if outcome == "failed" and not failed_only_by_option(name, session)]
     native, problem = {}, ""
@@ -41,7 +42,7 @@ def judge_preview(session, products, unseen):
 
 
 def was_rounded_by_preview(row):
-    """Returns True for a product that ran below fp32, unless it is of a kind that no preview lowers (NOT_LOWERED)."""
+    """Returns True for a product that ran below fp32, unless no preview lowers its function (NOT_LOWERED)."""
     return recorded.ran_below(row, "fp32") and not (row["function"] or "").startswith(NOT_LOWERED)
 
 
@@ -54,7 +55,8 @@ def counted(number, thing):
 
 
 def lines_of_test(name, session, products):
-    """Returns the line of a test that fails only under the preview, and those of the products that may be to blame."""
+    """Returns a line about a test that fails only under the preview, and lines about the products that may have caused
+    the failure."""
     word = session.config.option.fp32shim_preview
     own = products.of_tests.get(name, [])
     groups = [("", own)]
@@ -108,14 +110,15 @@ def summary_lines(session, products, failed, only, native):
         if better:
             lines.append(f"{counted(len(better), 'test')} failed natively and passed at {word}, such as {better[0]}.")
         lines.append(verdict_basis_text(session, word))
-    # `bisect` can try only the formats of DEFAULTS, and its tests would obey fp32shim_fail of the ini file.
+    # `bisect` can try only the formats of DEFAULTS. The tests that it runs would also obey fp32shim_fail of the ini file.
     if only and word in start.DEFAULTS and not session.config.option.fp32shim_fail:
         lines.append(f"Which of its products a test needs exact: {shlex.join(bisect_command_line(only[0], session.config))}")
     return lines
 
 
 def bisect_command_line(name, config):
-    """Returns the command that searches for the products that a test needs exact, with this session's Python and plugins."""
+    """Returns the `bisect` command that finds the products which a test needs exact. It uses the Python and the plugins
+    of this session."""
     file, *rest = name.partition("::")
     precision = start.DEFAULTS[config.option.fp32shim_preview]
     plugins = [each for plugin in config.option.plugins for each in ("-p", plugin)]
@@ -125,7 +128,7 @@ def bisect_command_line(name, config):
 
 
 def verdict_basis_text(session, word):
-    """Returns a sentence about the runs on which the verdicts rest."""
+    """Returns a sentence that names the runs on which the verdicts are based."""
     text = f"This rests on one run at {word} and one native run of the same tests"
     if getattr(session.config.option, "numprocesses", None):
         return text + ", which xdist may have given to other workers. A test that fails by chance looks the same."

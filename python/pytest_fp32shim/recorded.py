@@ -1,4 +1,4 @@
-"""Reads the recordings of a session, and divides their products among its tests."""
+"""Reads the recordings of a session, and assigns the recorded products to the tests of the session."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from pytest_fp32shim import marks, start
 
 LEVELS = {"fp64": 6, "fp32": 5, "sgemm": 5, "bf16x9": 4, "tf32x3": 3, "bf16x3": 3, "bf16x2": 3, "tf32": 3, "xf32": 3, "bf16": 2,
           "fp16": 1, "e4m3": 0, "e5m2": 0, "fp32_perturbed": 0}
-# A level is a number for the floor that a format meets (policy/formats.def): a stricter floor has a greater number. Formats
-# without a known floor are left out (unchanged, fp64_emulated, fixed).
+# The level of a format is the number of the strictest floor that the format meets (policy/formats.def). A stricter floor has
+# a greater number. Formats without a known floor are not listed (unchanged, fp64_emulated, fixed).
 GOVERNED_TYPES = ("float32", "complex64", "float64", "complex128")
-LISTED_KINDS = 5  # number of kinds of products that are listed for a test
+LISTED_KINDS = 5  # largest number of kinds of products that are listed for a test
 
 
 def json_of_command(*words):
-    """Returns the JSON that a command prints.
+    """Returns the JSON that an fp32shim command prints.
 
-    The command gets this process's environment: without the library it would count as a child that was not covered.
+    The command gets the environment that this process had at its start. Otherwise the command might run without the
+    library, and would count as a child process that was not covered.
     """
     line = [start.command or fp32shim.command_path(), *map(str, words)]
     done = subprocess.run(line, capture_output=True, text=True, check=False, env=start.environment, cwd=start.folder_at_start)
@@ -31,19 +32,20 @@ def json_of_command(*words):
 
 
 def verify_recordings(expected, files):
-    """Returns what `fp32shim verify` says of the recordings: lines about its bypasses, and its other doubts."""
+    """Returns two lists of lines about the result of `fp32shim verify`: the bypasses that it found, and its other doubts."""
     found = json_of_command("verify", "--at-least", expected, "--format", "json", "--", *files)
     bypasses = [f"  {each['bypass']}: {each['reason']}. {each['remedy'] or ''}".rstrip() for each in found["bypasses"]]
-    # This process still runs, but its tests have ended.
+    # The doubt that this process is still running is left out, because its tests have ended.
     doubts = dict.fromkeys(each["reason"] for each in found["doubts"] if "still runs" not in each["reason"])
     return bypasses, [f"  {reason}" for reason in doubts]
 
 
 def format_of(row):
-    """Returns the format that the calls of a row ran at, or were allowed to; None if that is not known."""
+    """Returns the format in which the calls of a row ran, or were allowed to run. Returns None if the format is not
+    known."""
     found = row["actual"] or row["applied"]
     if found == "tf32x3" and row["function"] and row["function"].startswith("kernel:"):
-        return "fp32"  # about as accurate; `fp32shim verify` names such kernels
+        return "fp32"  # tf32x3 is about as accurate as fp32; `fp32shim verify` names kernels that use it
     return found if found in LEVELS and row["dtype"] in GOVERNED_TYPES else None
 
 
@@ -53,14 +55,15 @@ def ran_below(row, expected):
 
 
 def is_format_certain(row):
-    """Returns True if the format of a row is the one that ran: on a GPU, `applied` is the lowest that the call permits."""
+    """Returns True if the known format of a row is the one in which its calls ran. On a GPU, `applied` is only the lowest
+    format that the call permits."""
     return row["actual"] is not None or row["device"] == "cpu"
 
 
 def product_text(row):
     if row["function"] is None:
         return "products without a row of their own"
-    if row["m"] is None and row["n"] is None and row["k"] is None:  # a convolution, for example
+    if row["m"] is None and row["n"] is None and row["k"] is None:  # for example a convolution
         return row["function"]
     sizes = "x".join("?" if row[size] is None else str(row[size]) for size in ("m", "n", "k"))
     batch = f" batch {row['batch']}" if (row["batch"] or 1) > 1 else ""
@@ -69,8 +72,9 @@ def product_text(row):
 
 @dataclasses.dataclass
 class SessionProducts:
-    """The rows of a session. `of_tests`, `of_files` (that were collected) and `of_fixtures` (that outlive a test) have rows
-    by name. `elsewhere` has the rows of other threads, of programs that tests started, and of the time between tests."""
+    """The rows of a session's recordings. `of_tests`, `of_files` and `of_fixtures` have lists of rows by the name of the
+    test, of the collected file, or of the fixture that outlives a test. `elsewhere` has the rows of other threads, of
+    programs that tests started, and of the time between tests."""
 
     of_tests: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
     of_files: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
@@ -78,14 +82,14 @@ class SessionProducts:
     elsewhere: list = dataclasses.field(default_factory=list)
 
     def all_rows(self):
-        """Returns each row once, although the row of a fixture may also be one of a test."""
+        """Returns each row once, although a row of a fixture may also belong to a test."""
         lists = (*self.of_tests.values(), *self.of_files.values(), *self.of_fixtures.values(), self.elsewhere)
         return list({id(row): row for rows in lists for row in rows}.values())
 
 
 def products_by_test(rows, tests, files):
-    """Divides rows among tests, files and fixtures. Each row belongs to the longest label of a test or file with which its
-    scope begins."""
+    """Assigns rows to tests, files and fixtures. A row belongs to the test or file whose label is the longest beginning
+    of the row's scope."""
     owners = {marks.scope_label_of(name): (False, name) for name in files if name}
     owners.update({marks.scope_label_of(name): (True, name) for name in tests})
     products = SessionProducts()
@@ -105,7 +109,8 @@ def products_by_test(rows, tests, files):
 
 
 def owner_of(scope, owners):
-    """Returns the owner of the longest label, and the rest of the scope's labels; (None, "") if there is none."""
+    """Returns the owner whose label is the longest beginning of `scope`, and the rest of the scope. Returns (None, "") if
+    there is no such owner."""
     for end in range(len(scope), 0, -1):
         if (end == len(scope) or scope[end] in "/.") and scope[:end] in owners:
             return owners[scope[:end]], scope[end + 1:]
@@ -113,7 +118,8 @@ def owner_of(scope, owners):
 
 
 def lines_about_rows(rows, indent="    ", most=LISTED_KINDS):
-    """Returns lines about rows, one for each product, format and place, the most work first."""
+    """Returns lines about rows. There is one line for each product, format and source location, the one with the most
+    work first."""
     calls, work = collections.Counter(), collections.Counter()
     for row in rows:
         source = "" if row["source"] == "native" else f" ({row['source']} asked for {row['requested']})"

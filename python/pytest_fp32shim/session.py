@@ -1,7 +1,9 @@
-"""The hooks of a session that runs under the library: scopes for tests in each process, a judgement in the first one.
+"""The hooks of a session under the library. Each process opens scopes for tests, and the first process judges the
+session.
 
-A worker of xdist only opens scopes. The process that the user started sees the reports of all tests, reads the
-recordings of all processes when the tests have ended, prints its sections, and turns an exit status of 0 into 1.
+A worker of xdist only opens scopes. The process that the user has started sees the reports of all tests. When the tests
+have ended, it reads the recordings of all processes, prints its sections and, if a section fails, turns an exit status of
+0 into 1.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import pytest
 
 from pytest_fp32shim import marks, start
 
-# Name of the attribute of a report that has the plugin's own findings of a test: a dict that JSON can hold.
+# The name of the attribute of a test report that holds the plugin's findings about the test: a dict that JSON can represent.
 FINDINGS_ATTRIBUTE = "fp32shim_found"
 
 
@@ -22,7 +24,7 @@ def register_hooks(config):
 
         config.pluginmanager.register(control.NativeRunHooks(), "fp32shim-control")
         return
-    if not start.is_ready:  # the plugin was loaded too late to start pytest again
+    if not start.is_ready:  # the plugin was loaded too late to restart pytest
         raise pytest.UsageError("fp32shim: the plugin was loaded after pytest had begun; install it, or use -p pytest_fp32shim")
     config.pluginmanager.register(ScopeHooks(config.option), "fp32shim-scopes")
     if config.option.fp32shim_fail:
@@ -36,21 +38,21 @@ def register_hooks(config):
 
 
 class ScopeHooks:
-    """Gives each test, each file that is collected, and each fixture that outlives a test a scope of its own."""
+    """Opens a scope for each test, for each file that is collected, and for each fixture that outlives a test."""
 
     def __init__(self, options):
         self.options = options
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item):
-        # If a marker is wrong, pytest_runtest_setup reports it.
+        # A wrong marker is ignored here, because pytest_runtest_setup reports it.
         precision, floor = (None, None) if marks.marker_problem_of(item) else marks.settings_of_item(item)
         with marks.labelled_scope(marks.scope_label_of(marks.node_id_of(item)), precision, floor):
             yield
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item):
-        if problem := marks.marker_problem_of(item):  # a marker that was added after the collection is wrong
+        if problem := marks.marker_problem_of(item):  # happens only for a marker that was added after the collection
             pytest.fail(f"marker {problem}", pytrace=False)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -84,18 +86,19 @@ class ScopeHooks:
 
 
 def fixtures_that_outlive_test(item):
-    """Returns the names of a test's fixtures whose products may have run in the scope of another test."""
+    """Returns the names of a test's fixtures that outlive a test, so that their products may have run in the scope of
+    another test."""
     definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     return sorted(name for name, each in definitions.items() if each and each[-1].scope != "function")
 
 
 def torch_precision_setting(torch):
-    """Returns (format, words) if torch's own setting lets oneDNN, which the library does not see, round below float32."""
+    """Returns (format, description) if torch's own setting lets oneDNN round below float32. Otherwise returns None."""
     try:
         word = torch.get_float32_matmul_precision()
         if word != "highest":
             return {"high": "tf32"}.get(word, "bf16"), f"torch.get_float32_matmul_precision() was {word!r}"
-    except Exception:  # another version of torch, or a program that used both interfaces, after which torch raises an error
+    except Exception:  # happens in other versions of torch, and after a program has used both of torch's interfaces
         pass
     try:
         word = torch.backends.mkldnn.matmul.fp32_precision

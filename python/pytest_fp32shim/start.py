@@ -1,7 +1,7 @@
-"""Starts pytest again under the library, unless this process already has it with the settings that the options need.
+"""Restarts pytest under the library, unless this process already has the library with the settings that the options need.
 
-The process becomes `fp32shim run`, which becomes the same Python with the same arguments: process id, input, output,
-folder and exit status stay. It happens before output is captured and before any test file is read.
+The process becomes `fp32shim run`, which becomes the same Python with the same arguments. The process id, input, output,
+folder and exit status stay the same. The restart comes before output is captured and before any test file is read.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import fp32shim
 from fp32shim.notebook import DEFAULTS
 
 is_ready = False  # True once this process runs under the library with the settings that the options need
-earlier_recordings = frozenset()  # recordings of earlier runs in the same folder
-# The environment and the folder as they are before a test runs: tests change both, or clear them.
+earlier_recordings = frozenset()  # paths of recordings that earlier runs have left in the same folder
+# The environment and the working folder before any test runs. They are kept because tests may change or clear both.
 environment = dict(os.environ)
 folder_at_start = pathlib.Path.cwd()
-command = None  # the fp32shim command; set when the process is ready
-STARTED_VARIABLE = "FP32SHIM_PYTEST"  # holds process id and temporary folder, in the environment of what this module started
-CONTROL_VARIABLE = "FP32SHIM_PYTEST_CONTROL"  # set in the native run that follows a preview; control.py
+command = None  # path of the fp32shim command; set when is_ready becomes True
+STARTED_VARIABLE = "FP32SHIM_PYTEST"  # environment variable with the process id and the folder of a restarted process
+CONTROL_VARIABLE = "FP32SHIM_PYTEST_CONTROL"  # environment variable of the native run after a preview; set by control.py
 RULE = """schema = 1
 [[rule]]
 name = "pytest --fp32shim-preview"
@@ -38,12 +38,12 @@ precision = "{}"
 
 
 def is_worker():
-    """Returns True in a worker of xdist, whose controller has started it under the library."""
+    """Returns True in a worker of xdist. The controller of xdist has started the worker under the library."""
     return "PYTEST_XDIST_WORKER" in environment
 
 
 def is_native_run():
-    """Returns True in the native run that follows a preview, and in its workers."""
+    """Returns True in the native run that follows a preview, and in the xdist workers of this run."""
     return (environment.get(CONTROL_VARIABLE, "").partition(":")[0] == str(os.getppid())
             or (is_worker() and CONTROL_VARIABLE in environment))
 
@@ -53,38 +53,39 @@ def recordings_folder():
 
 
 def new_recordings():
-    """Returns the recordings that were made since this process began, of this process and its children."""
+    """Returns the recordings that this process and its children have made since this process began."""
     return sorted(set(recordings_folder().glob("*.fp32rec")) - earlier_recordings)
 
 
 def pid_and_folder_of_start():
-    """Returns the process that this module has started, as text, and the temporary folder that was made for it."""
+    """Returns the id, as text, of the process that this module has restarted, and the path of the temporary folder for
+    it."""
     pid, _, folder = environment.get(STARTED_VARIABLE, "").partition(":")
     return pid, folder
 
 
 def remove_temporary_folder():
-    """Removes the temporary folder at the end of the process that it was made for, not of a forked child."""
+    """Removes the temporary folder when the process for which it was made ends. Does nothing in a forked child."""
     pid, folder = pid_and_folder_of_start()
     if pid == str(os.getpid()) and folder:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def ensure_started_under_library(config, options):
-    """Returns if this process has the library with the settings that the options need; starts pytest again if not. Raises
-    UsageError."""
+    """Prepares this process if it already has the library with the settings that the options need. Otherwise restarts
+    pytest under the library. Raises UsageError."""
     global is_ready, earlier_recordings, command
     if is_native_run():
         return
     check_options(options)
-    if "FP32_MATMUL_LOG" in os.environ:  # before the first call of the library, which makes this process's recording
+    if "FP32_MATMUL_LOG" in os.environ:  # must precede the first library call, which creates this process's recording
         earlier_recordings = frozenset(recordings_folder().glob("*.fp32rec"))
     pid = pid_and_folder_of_start()[0]
     atexit.register(remove_temporary_folder)
     if fp32shim.active() and (pid == str(os.getpid()) or is_worker() or is_started_by_hand(options)):
         check_library_is_enabled()
         is_ready = True
-        with contextlib.suppress(FileNotFoundError):  # reported when the command is needed
+        with contextlib.suppress(FileNotFoundError):  # an error is reported later, when the command is needed
             command = fp32shim.command_path()
         return
     if pid == str(os.getpid()) or is_worker():
@@ -118,7 +119,7 @@ def check_library_is_enabled():
 
 
 def preview_needs_rule(options):
-    """Returns True for a preview that only a rule can name."""
+    """Returns True if the preview needs a rule of a policy, because no default precision stands for its format."""
     return options.fp32shim_preview is not None and options.fp32shim_preview not in DEFAULTS
 
 
@@ -132,7 +133,7 @@ def is_pytest_itself(config):
 
 
 def is_started_by_hand(options):
-    """Returns True if the user started `fp32shim run` with what the options need."""
+    """Returns True if the user has started `fp32shim run` with the settings that the options need."""
     log = os.environ.get("FP32_MATMUL_LOG", "")
     previews = DEFAULTS.get(options.fp32shim_preview)
     return (log.endswith(".fp32rec") and not preview_needs_rule(options)
@@ -141,13 +142,14 @@ def is_started_by_hand(options):
 
 
 def command_line():
-    """Returns the words that started this process, options of Python included."""
+    """Returns the command line with which this process was started, including the options of Python."""
     words = pathlib.Path("/proc/self/cmdline").read_bytes().split(b"\0")[:-1]
     return [sys.executable, *(os.fsdecode(word) for word in words[1:])]
 
 
 def run_command_words(command, options, folder):
-    """Returns the words of `fp32shim run` that the options need. For a preview by rule, the policy is in the folder."""
+    """Returns the command line of `fp32shim run` that the options need. If the preview needs a rule, names the policy
+    file in `folder`."""
     words = [command, "run", "--quiet", "--log", f"{folder}/run.fp32rec"]
     if options.fp32shim or options.fp32shim_preview:
         words += ["--cpu", "emulate"] if options.fp32shim_preview or "FP32_MATMUL_CPU" not in os.environ else []
@@ -180,7 +182,7 @@ def restart_under_library(options):
     variables = dict(os.environ)
     variables[STARTED_VARIABLE] = f"{os.getpid()}:{'' if options.fp32shim_keep else folder}"
     if options.fp32shim_preview and not variables.get("PYTHONHASHSEED"):
-        # A native run follows, in which sets and dicts have to have the same order.
+        # A native run follows, in which sets and dicts must have the same order as in this run.
         variables["PYTHONHASHSEED"] = str(random.randrange(1, 2**32))
     sys.stdout.flush()
     sys.stderr.flush()
