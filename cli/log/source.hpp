@@ -1,4 +1,4 @@
-// Reads what `fp32shim log` prints of one recording, in the order of time and a few entries at a time.
+// Reads the entries that `fp32shim log` prints about one recording, in the order of time.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace fp32shim::cli {
 
-/// Reads the entries of one recording. They are calls, each at the time of its return, or distinct decisions, each at
-/// the return of its last call. If they are calls, audits are entries too, each after its call. Takes memory for each
-/// thread's slot or each decision, and for each audit.
+/// Reads the entries of one recording. If it has single calls, each call is an entry at the time of its return, and
+/// each audit is an entry after its call. Otherwise, each distinct decision is an entry at the time when its last
+/// call returned. Takes memory for each thread or each decision, and for each audit.
 class LogEntryReader {
   public:
     /// Keeps a reference to the filter. With `with_rows`, entries are decisions even if calls were recorded, and
@@ -78,7 +78,8 @@ class LogEntryReader {
     bool is_audit_next_ = false;
     std::vector<record::RecordedAudit> audits_;  ///< audits to write, in the order of time
     std::size_t next_audit_ = 0;
-    std::unordered_map<std::uint32_t, std::size_t> audits_read_;  ///< number of audits read so far, by slot
+    /// Number of audits read so far, by RecordedAudit::slot.
+    std::unordered_map<std::uint32_t, std::size_t> audits_read_;
 };
 
 }  // namespace fp32shim::cli

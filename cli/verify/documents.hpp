@@ -8,15 +8,16 @@
 
 namespace fp32shim::cli {
 
-/// Words for a verdict's sentences, which follow a number of calls.
+/// The words of a verdict's sentences that follow a number of calls.
 struct VerdictWords {
-    std::string held;    ///< "ran at fp32 or above"
-    std::string broken;  ///< "ran below fp32"
+    std::string held;    ///< predicate of calls that meet the criterion: "ran at fp32 or above"
+    std::string broken;  ///< predicate of calls that violate the criterion: "ran below fp32"
     std::string below;   ///< " below fp32", to follow "multiplied"; empty if no format is asked for
 };
 
-/// Returns the words for what is asked: with `of_accumulation`, half products that add in FP32; otherwise the lowest
-/// format `at_least`, or, if that is empty, products in a fixed order.
+/// Returns the words for the criterion of a verdict. With `of_accumulation`, products of float16 and bfloat16 must
+/// add in FP32. Otherwise, products must run at the format `at_least` or above, or, if `at_least` is empty, in a
+/// fixed order.
 VerdictWords verdict_words(const std::string& at_least, bool of_accumulation);
 
 /// Returns the verdict as an HTML page in UTF-8 that loads nothing and has no script. `result` is the JSON of verify,

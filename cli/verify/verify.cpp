@@ -24,13 +24,13 @@ namespace {
 
 // ---- Runs whose processes may still run, or whose recordings may be missing
 
-/// A recording of a run, and the run's facts in it.
+/// A recording of a `fp32shim run`, and the facts about the run in the recording's header.
 struct RunRecording {
     std::string path;
     RunMember facts;
 };
 
-/// Finds the reasons why the recordings of one run may not be all of it.
+/// Finds the reasons why the recordings of one run may be incomplete.
 class RecordedRun {
   public:
     explicit RecordedRun(const std::vector<RunRecording>& members) : members_(members) {
@@ -71,8 +71,8 @@ class RecordedRun {
         return {first, count};
     }
 
-    /// Returns a text if recordings of the run are not here. The end of the run tells how many recordings were made
-    /// on the machine where `fp32shim run` waited.
+    /// Returns a text about recordings of the run that are not here; empty if all are here. The end of the run tells
+    /// how many recordings were made on the machine where `fp32shim run` waited.
     std::string missing_text() const {
         const auto is_counted = [&](const RunRecording& member) {
             const auto& end = member.facts.run_end;
@@ -114,11 +114,11 @@ class RecordedRun {
     }
 
     const std::vector<RunRecording>& members_;
-    record::format::RunEnd last_{};  ///< the latest note of the end
+    record::format::RunEnd last_{};  ///< the latest note of the run's end in a recording
 };
 
-/// Returns the reasons why a `fp32shim run` with recordings at these paths may not be all here: its end is not noted,
-/// some of its processes still run, or it made further recordings.
+/// Returns the reasons why the recordings at `paths` may be only a part of the recordings of their runs: the end of a
+/// run is not noted, some of its processes still run, or it made further recordings.
 std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::string>& paths) {
     std::map<std::uint64_t, std::vector<RunRecording>> by_run;
     for (const std::string& path : paths) {
