@@ -1,4 +1,5 @@
-// Columns of rows and processes, shared by all formats: keys in JSON, column names in CSV.
+// The columns of rows and of processes, which all output formats share. The name of a column is a key in JSON and a
+// column name in CSV.
 #pragma once
 
 #include <initializer_list>
@@ -13,7 +14,7 @@ namespace fp32shim::cli {
 
 using RowColumn = Column<MergedRow>;
 
-/// Returns a time on the GPU; null if no call was measured there.
+/// Returns `nanoseconds`, which is a time on the GPU; null if no call was measured there.
 inline FieldValue gpu_time_or_null(const record::RecordedCounters& counters, std::uint64_t nanoseconds) {
     return counters.gpu_samples == 0 ? FieldValue() : FieldValue(nanoseconds);
 }
@@ -48,7 +49,7 @@ std::span<const RowColumn> decision_columns();
 /// Returns decision_columns(), then the columns of counts and times (docs/schema.md).
 std::span<const RowColumn> row_columns();
 
-/// Returns those of row_columns() that have these names.
+/// Returns the columns among row_columns() that have the names `names`.
 std::vector<RowColumn> row_columns_named(std::initializer_list<std::string_view> names);
 
 using ProcessColumn = Column<MergedProcess>;

@@ -1,4 +1,4 @@
-// Medians of durations, from recordings that hold every single call.
+// Computes medians of durations from recordings that hold every single call.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class DurationHistogram {
                                                       std::size_t groups) const;
 
   private:
-    /// Calls of one row with one rounded duration.
+    /// The number of calls of one row that have the same rounded duration.
     struct Bin {
         std::uint64_t key = 0;  ///< (row + 1) << 16 | number of the duration's interval
         std::uint64_t calls = 0;

@@ -1,4 +1,4 @@
-// Command-line options that select recorded calls. They have the keys and values of a rule's `when`.
+// Command-line options that select recorded calls. They have the keys and values of `when` in the rules of policies.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class RowFilter {
     bool passes(const record::RecordedRow& row);
 
     /// Returns true if `--ran-below` cannot be decided because the format of these calls is unknown, and everything
-    /// that is known of them matches. `row`: null for calls that belong to no row.
+    /// that is known of them matches. `row` is null for calls of which only the number is known.
     bool cannot_decide(const record::RecordedRow* row);
 
   private:
