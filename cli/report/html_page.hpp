@@ -1,5 +1,5 @@
-// Makes the HTML pages of reports. They load nothing else, and their data comes from untrusted recordings. The parts
-// are in page/.
+// Makes the HTML pages of reports. The pages load no other files, and their data comes from untrusted recordings. The
+// parts of the pages are in page/.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fp32shim::cli {
 
-/// Returns a table for showTable() of page/shared/tables.js.
+/// Returns a table as data for showTextTable() of page/shared/tables.js.
 Json table_json(const LimitedTable& limited);
 
 /// The kinds of pages.
