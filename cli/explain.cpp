@@ -60,7 +60,8 @@ bool has_dtype_argument(const Function& function) {
     return function.product().control == FormatControl::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
-/// Returns an error message if the function does not support the given device or type; empty if it does.
+/// Returns an error message if `function` does not support the device or the type that `options` give; empty if it
+/// supports them.
 std::string problem_with_call(const Function& function, const ExplainOptions& options) {
     const auto problem = [&](std::string_view option, const std::string& found, std::string_view allowed) {
         if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();

@@ -1,5 +1,5 @@
-// Table of all sub-commands, in the order of `fp32shim --help`. main.cpp parses a command's options, then runs its
-// action.
+// The table of all sub-commands, in the order of `fp32shim --help`. main.cpp parses the options of a command and then
+// runs its action.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Groups matrix products that the rules of a policy can tell apart. A group has the calls of one function at one
-// size, from one location of the program.
+// Divides the matrix products of a program into groups that the rules of a policy can tell apart. A group has the
+// calls of one function at one size, from one location of the program.
 #pragma once
 
 #include <compare>
@@ -84,7 +84,7 @@ Subset union_of(const Subset& a, const Subset& b);
 Subset without(const Subset& a, const Subset& b);
 bool contains(const Subset& set, std::size_t member);
 
-/// List of all groups that occurred in the runs of a search. The index of a group never changes.
+/// The list of all groups that occurred in the runs of a search. The index of a group never changes.
 class GroupList {
   public:
     /// Returns the index of a group. Adds the group if it is new.

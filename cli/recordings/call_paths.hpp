@@ -52,7 +52,7 @@ class CallPathTree {
     /// add().
     explicit CallPathTree(NativeLocator* locations = nullptr) : locations_(locations) {}
 
-    /// Begins a recording. The calls of add() that follow belong to it.
+    /// Begins a new recording, to which all later calls of add() belong.
     void begin_recording();
     /// Adds the calls of a row. `row_index` is the index of the merged row. The function that multiplies becomes the
     /// innermost level.

@@ -54,10 +54,11 @@ std::vector<RowColumn> row_columns_named(std::initializer_list<std::string_view>
 
 using ProcessColumn = Column<MergedProcess>;
 
-/// Returns the columns that identify a process and its settings. Every line of JSON lines has them.
+/// Returns the columns that identify a process and its settings. Every line of the format JSON lines has these
+/// columns.
 std::span<const ProcessColumn> process_columns();
 
-/// Returns the other columns of a process, which only the entry of the process itself has.
+/// Returns the further columns of a process, which only the entry of the process itself has.
 std::span<const ProcessColumn> further_process_columns();
 
 }  // namespace fp32shim::cli

@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 /// within 0.4%, and memory does not grow with the number of calls.
 class DurationHistogram {
   public:
-    /// Counts one call of a row, whose number is below 2^48.
+    /// Counts one call of a row. The number `row` must be below 2^48.
     void add(std::size_t row, std::uint64_t duration_ns);
 
     bool empty() const { return bins_.empty(); }

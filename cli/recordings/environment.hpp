@@ -26,7 +26,7 @@ class EnvironmentFacts {
     /// Returns the names of the GPU with the number `device`. There are several names if processes had different GPUs
     /// under this number. Returns an empty set if no name is known.
     std::set<std::string> names_of_gpu(std::int32_t device) const;
-    /// Returns a line about the machine and the program, then one for each library and device.
+    /// Returns a line about the machine and the program, then a line for each library and each device.
     std::vector<std::string> text_lines() const;
 
     bool operator==(const EnvironmentFacts&) const = default;

@@ -218,7 +218,8 @@ class MergedCalls {
 
     const std::vector<MergedRow>& rows() const { return rows_; }
     const std::vector<MergedProcess>& processes() const { return processes_; }
-    /// Returns the rules of the policies. The filter does not affect them.
+    /// Returns the rules of all recorded policies, with the numbers of recordings in which they decided no call. The
+    /// filter does not affect these numbers.
     std::vector<RuleUseCount> rules() const { return rules_.all(); }
     /// Returns the sums of the audits of each row in rows().
     const AuditSummaryTable& audits() const { return audits_; }
@@ -277,9 +278,8 @@ class MergedCalls {
     /// Returns the index in rows_ of the row that takes the calls of `row`. Adds such a row if there is none.
     std::size_t find_or_add(const record::RecordedRow* row);
     struct HashedRow {
-        std::uint32_t row = 0;  ///< index in rows_ plus one
-        std::uint32_t hash =
-            0;  ///< hash of that row, so that unequal rows are mostly told apart without reading them
+        std::uint32_t row = 0;   ///< index in rows_ plus one
+        std::uint32_t hash = 0;  ///< hash of the row, so that unequal rows are mostly told apart without reading them
 
         explicit operator bool() const { return row != 0; }
     };

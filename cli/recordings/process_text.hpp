@@ -25,7 +25,7 @@ std::string settings_change_text(const record::RecordedSettingsChange& change);
 std::string_view change_origin_text(record::format::SettingsChangeOrigin origin);
 /// Returns a sentence about the changes of settings that a recording has lost.
 std::string lost_changes_text(std::uint64_t count);
-/// Returns the reason why a recording lacks later calls of its process; empty if it has all of them.
+/// Returns the reason why a recording lacks later calls of its process; empty if it has all calls.
 std::string early_end_text(const record::RecordingFacts& facts);
 
 /// Returns a text about a child that the shim did not see: `./static in /home/me, is statically linked (process 12,

@@ -399,8 +399,8 @@ class RunFileFinder {
     }
 
     /// Adds a doubt about the recording at `path`, which belongs to none of the known runs, if its process ran at the
-    /// same time as that of a member and recorded under the same name. The process may have lost the number of its
-    /// run with its environment variables.
+    /// same time as the process of a known recording and recorded under the same name. The process may have lost the
+    /// number of its run with its environment variables.
     void doubt_if_concurrent(const std::string& path, const RunMember& member) {
         const auto beside = std::ranges::find_if(members_, [&](const auto& taken) {
             const RunMember& other = taken.second;

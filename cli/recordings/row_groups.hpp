@@ -96,7 +96,7 @@ class RowGroupTable {
   public:
     explicit RowGroupTable(const Grouping& grouping) : grouping_(grouping) {}
 
-    /// Begins a recording. The calls of add() that follow belong to it.
+    /// Begins a new recording, to which all later calls of add() belong.
     void begin_recording(const record::RecordingFacts& facts);
     /// Adds calls of the row `row`, which is at `row_index` in MergedCalls::rows(). Returns the index of their group
     /// in groups().

@@ -67,7 +67,7 @@ struct MissingFileList {
     std::size_t recording_count() const { return names.size() + unnamed; }
 };
 
-/// Finds the files that belong to these recordings and are not among them.
+/// Finds the files that belong to the recordings at `paths` but are not among them.
 std::vector<MissingFileList> find_missing_files(const std::vector<std::string>& paths);
 
 /// Returns the names of missing recordings as a list: `run.1.fp32rec, run.2.fp32rec and 3 more`.

@@ -53,7 +53,7 @@ using WriteReport = void(const ReportContents& contents, const ReportView& view,
 /// and as CSV (RFC 4180) with a line for each distinct decision. If the user requested groups, the groups replace the
 /// decisions.
 WriteReport write_table, write_json, write_csv;
-/// Writes the page in UTF-8: some 250 KiB, and 150 bytes for each listed decision. It loads nothing else.
+/// Writes the page in UTF-8: some 250 KiB, and 150 bytes for each listed decision. The page loads no other files.
 WriteReport write_html;
 /// Writes Prometheus's text format, with the calls that add_prometheus_metrics() added.
 WriteReport write_prometheus;

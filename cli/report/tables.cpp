@@ -70,7 +70,7 @@ std::string head_text(const MergedCalls& calls) {
     return text + "\n" + unknown_formats_text(calls);
 }
 
-/// Lines about processes, each with the number of recordings that have it.
+/// Lines of text about processes, with the number of recordings to which each line applies.
 using LineCounts = std::map<std::string, std::uint64_t>;
 
 /// Returns the first `most` lines, each after `begin`. With `has_number`, its number of recordings follows each line.
@@ -219,7 +219,7 @@ std::string fixed_order_text(const MergedCalls& calls) {
                        others > most ? "; and others" : "");
 }
 
-/// Returns a row's shortest, median or longest time as text; empty if it is unknown or fewer than two calls are
+/// Returns a shortest, median or longest time of a row as text; empty if unknown or if fewer than two calls are
 /// timed.
 std::string spread_text(const MergedRow& row, std::optional<std::uint64_t> time_ns) {
     return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));

@@ -167,7 +167,7 @@ struct ProcessSnapshot {
     std::uint64_t fp64_calls = 0;   ///< calls that ran at FP64
     std::uint64_t fp32_calls = 0;   ///< calls that ran at FP32 or BF16x9
     std::uint64_t lower_calls = 0;  ///< calls that ran at TF32 or a less precise format
-    SettingsInForce settings;       ///< current settings; `facts` has the initial ones
+    SettingsInForce settings;       ///< current settings; `facts` has the initial settings
     std::vector<MergedRow> rows;    ///< rows of the table, sorted by host time; empty if `groups` is set
     std::optional<std::vector<LiveGroup>> groups;
 };

@@ -101,8 +101,8 @@ enum class KernelKind : std::uint8_t {
 };
 inline constexpr std::size_t kernel_kinds = 6;
 
-/// The kernels that recorded programs launched on GPUs, without those that belong to products of cuBLAS and multiply
-/// in a format that the product may use.
+/// The kernels that recorded programs launched on GPUs, without the kernels that belong to products of cuBLAS and
+/// multiply in a format that the product may use.
 struct KernelSummary {
     /// The names of the kernels by KernelKind. Each kernel is named once, by its worst kind.
     std::array<std::vector<std::string>, kernel_kinds> names;

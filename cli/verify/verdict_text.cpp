@@ -69,7 +69,7 @@ std::string order_scope_text(const MergedCalls& calls) {
 }
 
 /// Returns a line for each environment variable in `pins`. The line names the products that the variable keeps at
-/// float32 and the products that it does not.
+/// float32 and the products that it does not keep at float32.
 std::string pins_reach_text(std::uint16_t pins) {
     std::string text;
     for (const record::PinnedVariable& pin : record::all_pins) {
@@ -163,7 +163,7 @@ std::string types_text(const VerifyResult& verified, const MergedCalls& calls, c
 /// Maximum number of doubts that are listed. The others are only counted.
 constexpr std::size_t max_doubts = 200;
 
-/// Returns a line for each of the first doubts, then the number of the others.
+/// Returns a line for each of the first doubts, and a line with the number of the remaining doubts.
 std::string doubts_text(const std::vector<Doubt>& doubts) {
     std::string text;
     for (const Doubt& doubt : std::span(doubts).first(std::min(doubts.size(), max_doubts)))

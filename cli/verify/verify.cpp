@@ -77,7 +77,8 @@ class RecordedRun {
         const auto is_counted = [&](const RunRecording& member) {
             const auto& end = member.facts.run_end;
             return end.recordings != 0 ||
-                   (end.ended_ns == 0 && !is_later(member));  // such a recording may lack the note of the end
+                   // A recording from before the end may lack the note.
+                   (end.ended_ns == 0 && !is_later(member));
         };
         const auto given = static_cast<std::size_t>(std::ranges::count_if(members_, is_counted));
         if (last_.recordings <= given) return {};
@@ -87,8 +88,8 @@ class RecordedRun {
             counted(last_.recordings, "recording"), given == 1 ? "one is" : count_text(given) + " are");
     }
 
-    /// Returns true if this command can see the processes of the recording's run: they belong to this boot, this
-    /// container and this user.
+    /// Returns true if this command can see the processes of the recording's run, because they belong to the same
+    /// boot, container and user as this command.
     bool can_see_processes_of(const RunRecording& member) const {
         static const record::ProcessIdentity self = record::identify_self();
         struct stat status {};
@@ -137,7 +138,7 @@ std::string problem_with_output_options(const VerifyOptions& options, const std:
     return problem_with_output(options.output, recordings);
 }
 
-/// Writes to a file, or to stdout if `path` is empty. Returns false after a message if that failed.
+/// Writes `text` to a file, or to stdout if `path` is empty. If this fails, prints a message and returns false.
 bool write(std::string_view text, const std::string& path) {
     ReportOutput output(path);
     output.write(text);
@@ -146,7 +147,7 @@ bool write(std::string_view text, const std::string& path) {
     return problem.empty();
 }
 
-/// Writes the result in the format that was asked for. Returns false after a message if that failed.
+/// Writes the result in the format that `options` name. If this fails, prints a message and returns false.
 bool write(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
            const std::vector<JudgedCallCounts>& judged) {
     if (options.format == "table") {

@@ -14,7 +14,8 @@ const headCell = (column, content) =>
 function cellElement(column, row) {
   const contents = [column.cell(row)].flat();
   const properties = {class: classOf(column), ...(column.isRowHead && {scope: "row"})};
-  if (typeof column.title === "string") properties["data-title"] = column.title; // for narrow pages
+  // Pages that are narrow show the title in each cell.
+  if (typeof column.title === "string") properties["data-title"] = column.title;
   return element(column.isRowHead ? "th" : "td", properties, ...contents);
 }
 export const rowElement = (columns, row) =>
