@@ -17,18 +17,18 @@ struct PlannedFormat {
     policy::Reason reason = policy::Reason::as_requested;
     /// The format in which a product of float16 or bfloat16 on a GPU would add if the shim did not change the call.
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
-    /// The format in which this product adds with the shim.
+    /// The format in which a product of float16 or bfloat16 on a GPU adds under the shim.
     policy::Accumulator accumulator = policy::Accumulator::unknown;
 
     bool operator==(const PlannedFormat&) const = default;
 };
 
-/// Predicted treatment of a call by the shim.
+/// The predicted treatment of a call by the shim.
 struct PlannedCall {
     /// An outcome that the call has if one of the assumptions is wrong.
     struct OtherOutcome {
         PlannedFormat outcome;
-        /// Facts, each of which leads to `outcome`: `math mode CUBLAS_TENSOR_OP_MATH`.
+        /// The facts, each of which leads to `outcome`: `math mode CUBLAS_TENSOR_OP_MATH`.
         std::vector<std::string> where;
     };
 

@@ -1,6 +1,6 @@
-// Functions that add options which several commands have. The type name of an option is its list of words, such as
-// `table|json`, or a placeholder, such as FILE or FOLDER. The help texts, error messages and completion files use the
-// type names.
+// Declares the functions that add options which several commands have. The type name of an option is its list of
+// words, such as `table|json`, or a placeholder, such as FILE or FOLDER. The help texts, error messages and
+// completion files use the type names.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -75,7 +75,8 @@ class TraceCallPaths {
 
     CallPathTree paths_;
     const RecordingReader* last_ = nullptr;  ///< recording of the last row that was added to paths_
-    std::unordered_map<const RecordingReader*, std::vector<std::uint32_t>> frames_;  ///< frame numbers by row id
+    /// The numbers of frames by row id, for each recording.
+    std::unordered_map<const RecordingReader*, std::vector<std::uint32_t>> frames_;
 };
 
 /// Converts nanoseconds to microseconds, as the shortest JSON number with a point.
@@ -141,8 +142,8 @@ class ChromeWriter : public LogWriter {
         std::int64_t last = 0;
         for (const LogEntryReader& recording : recordings)
             last = std::max<std::int64_t>(last, recording.facts().process.pid);
-        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one recording of each process, by
-                                                                           // process id
+        // `of_id` has one recording of each process, by process id.
+        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;
         for (const LogEntryReader& recording : recordings) {
             const RecordingFacts& facts = recording.facts();
             TraceProcess& process = trace_processes_[&facts];
@@ -206,8 +207,8 @@ class ChromeWriter : public LogWriter {
         std::int64_t number = 0;  ///< number of the process in the trace
         const RecordingReader* recording = nullptr;
     };
-    std::unordered_map<const RecordingFacts*, TraceProcess>
-        trace_processes_;  ///< processes of the trace, by recording
+    /// The processes of the trace, by recording.
+    std::unordered_map<const RecordingFacts*, TraceProcess> trace_processes_;
     TraceCallPaths paths_;
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };

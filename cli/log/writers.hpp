@@ -37,7 +37,7 @@ struct LogEntry {
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
-    /// Receives all recordings before the first entry. They must not be moved afterwards.
+    /// Receives all recordings before the first entry. The recordings must not be moved afterwards.
     virtual void write_beginning(std::span<const LogEntryReader> recordings) = 0;
     /// Writes one entry. Formats without a place for audits write nothing for them. Returns false if stdout cannot be
     /// written.

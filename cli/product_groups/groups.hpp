@@ -23,7 +23,7 @@ struct GroupLocation {
     /// A line of Python such as `train.py:41 Model.forward`, or a call site in compiled code, as
     /// call_site_for_rules() returns it; empty if it is unknown.
     std::string text;
-    /// `text` is a call site in compiled code, or is empty because the code was generated at run time.
+    /// True if `text` is a call site in compiled code, or is empty because the code was generated at run time.
     bool is_call_site = false;
 
     auto operator<=>(const GroupLocation&) const = default;
@@ -36,8 +36,8 @@ struct GroupKey {
     std::string function;
     /// A size is -1 if the function does not have it or if it is unknown.
     std::int64_t m = -1, n = -1, k = -1, batch = 1;
-    bool is_folded = false;  ///< sizes were rounded up to powers of two, so they are upper
-                             ///< bounds
+    /// The sizes were rounded up to powers of two, so they are upper bounds.
+    bool is_folded = false;
 
     auto operator<=>(const GroupKey&) const = default;
     /// Returns the sizes as text: `64x64x32 batch 8`.
@@ -141,14 +141,14 @@ struct RecordedProducts {
         std::set<std::string> formats{};  ///< names of the formats in which calls of the group ran
     };
     std::vector<RecordedGroup> groups;  ///< groups with their calls and work in this run
-    /// Numbers of the calls that did not run below their own format, by the reason.
+    /// The numbers of the calls that did not run below their own format, by the reason.
     std::map<std::string, std::uint64_t> reasons;
     std::uint64_t calls = 0;
     std::uint64_t calls_on_gpu = 0;  ///< number of calls among `calls` that ran on a GPU
-    /// Number of calls with other types of operands, which are not in `calls`.
+    /// The number of calls with other types of operands, which are not in `calls`.
     std::uint64_t calls_of_other_types = 0;
-    std::map<std::string, std::uint64_t>
-        by_onednn{};  ///< numbers of products of oneDNN and XLA, which no policy lowers, by line of the program
+    /// The numbers of products of oneDNN and XLA, which no policy lowers, by line of the program.
+    std::map<std::string, std::uint64_t> by_onednn{};
 };
 
 /// Reads the recorded products of a program's runs and finds their groups.

@@ -22,14 +22,14 @@ namespace {
 /// A rule of a policy, before it is written as text.
 struct PolicyRule {
     std::vector<std::string> scopes;  ///< scopes to which the rule applies; empty for any scope
-    /// Globs for the locations to which the rule applies; empty for any location.
+    /// The globs for the locations to which the rule applies; empty for any location.
     std::vector<std::string> locations;
     std::string text;                        ///< glob for the source text of the line in `locations`; empty: any text
     bool are_call_sites = false;             ///< true if `locations` are call sites in compiled code
     std::vector<std::string> unless_scopes;  ///< inner scopes of `scopes` to which the rule does not apply
     const GroupKey* product = nullptr;       ///< function and sizes to which the rule applies; null for any product
     Subset groups;                           ///< known groups to which the rule applies
-    /// Calls of the group to which the rule applies, if it is limited to a range of one group's calls.
+    /// The calls of the group to which the rule applies, if it is limited to a range of one group's calls.
     CallRange calls;
 };
 

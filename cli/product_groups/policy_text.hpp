@@ -50,7 +50,7 @@ std::string policy_lowering_only(const GroupList& groups, const Subset& lowered,
 /// Some groups, and the precision at which all of them run.
 struct PrecisionAssignment {
     Subset groups;
-    std::string precision;  ///< a word for a rule's precision
+    std::string precision;  ///< precision at which the groups run, as a word of policy rules
 };
 
 /// A function that returns the comment lines, without `#`, of a rule about `groups`.

@@ -65,8 +65,8 @@ void CallPathTree::begin_recording() {
 void CallPathTree::add(const record::RecordingReader& recording, const record::RecordedRow* row,
                        std::uint32_t row_index, const record::RecordedCounters& counters) {
     if (calls_.empty())
-        calls_.reserve(recording.counters().size());  // growing the vector step by step would take
-                                                      // twice the memory
+        // Growing the vector step by step would take twice the memory.
+        calls_.reserve(recording.counters().size());
     std::uint32_t node = 0;
     PathFrame product{.function = SharedText("(found no room)")};
     if (row != nullptr && !row->is_overflow) {

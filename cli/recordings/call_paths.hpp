@@ -17,9 +17,10 @@ class NativeLocator;
 /// A level of a call path: a line of a source file, a location in a program or library or, innermost, the function
 /// that multiplies. A level takes only 20 bytes, since a tree may have a million levels.
 struct PathFrame {
-    SharedText file{};  ///< path of the source file, program or library; empty if `function` names the function
-                        ///< that multiplies, a part of a scope, or a remark
-    /// Name of the function; empty for a location in a program or library whose function is unknown.
+    /// The path of the source file, program or library; empty if `function` names the function that multiplies, a
+    /// part of a scope, or a remark.
+    SharedText file{};
+    /// The name of the function; empty for a location in a program or library whose function is unknown.
     SharedText function{};
     std::uint32_t line = 0;    ///< line in the source file, from 1; 0: unknown
     std::uint32_t offset = 0;  ///< return address in a program or library, in bytes from its load address

@@ -19,7 +19,7 @@ inline FieldValue gpu_time_or_null(const record::RecordedCounters& counters, std
     return counters.gpu_samples == 0 ? FieldValue() : FieldValue(nanoseconds);
 }
 
-/// Columns with the counters of a row or a group of rows.
+/// The columns with the counters of a row or a group of rows.
 template <class Row>
 inline constexpr Column<Row> counter_columns[] = {
     {"calls", [](const Row& row) { return FieldValue(row.counters.calls); }},

@@ -1,4 +1,5 @@
-// The environment of recorded processes: processor, BLAS libraries with version and threads, devices, Python, torch.
+// Describes the environment of recorded processes: processor, BLAS libraries with version and threads, devices,
+// Python, torch.
 #pragma once
 
 #include <map>
@@ -13,7 +14,8 @@
 
 namespace fp32shim::cli {
 
-/// Facts about the environment of one or several processes. Each fact has all values that it had in these processes.
+/// The facts about the environment of one or several processes. Each fact has all values that it had in these
+/// processes.
 class EnvironmentFacts {
   public:
     void add(const std::vector<record::RecordedEnvironmentFact>& facts);
@@ -40,8 +42,8 @@ class EnvironmentFacts {
     const Values& values_about(std::string_view subject) const;
     static std::string text_of(const Values& values, bool with_files);
     static std::string process_difference_text(const Values& a, const Values& b);
-    std::map<std::string, Values, std::less<>>
-        facts_by_subject_;  // facts by library or device; the process itself has an empty name
+    // The facts by library or device; the process itself has an empty name.
+    std::map<std::string, Values, std::less<>> facts_by_subject_;
 };
 
 /// Returns the differences between two environments as text: `libblas.so.3: OpenBLAS 0.3.21, 2 threads -> BLIS 0.9.0,

@@ -1,4 +1,5 @@
-// Command-line options that select recorded calls. They have the keys and values of `when` in the rules of policies.
+// Declares the command-line options that select recorded calls. The options have the keys and values of `when` in the
+// rules of policies.
 #pragma once
 
 #include <cstdint>
@@ -61,15 +62,15 @@ class RowFilter {
     bool cannot_decide(const record::RecordedRow* row);
 
   private:
-    /// Result of comparing the lines of Python on a call path with the filter.
+    /// The result of comparing the lines of Python on a call path with the filter.
     enum class PathMatch : std::uint8_t { none, no_match, match };
     PathMatch match_path(record::format::StringId frame);
     bool meets_conditions(const record::RecordedRow& row);
 
     const CallFilter* filter_;
     const record::RecordingReader* recording_;
-    std::unordered_map<record::format::StringId, PathMatch>
-        known_;  ///< result for each frame together with its callers
+    /// The result for each frame of a call path together with its callers.
+    std::unordered_map<record::format::StringId, PathMatch> known_;
 };
 
 /// Returns a warning, in one line, that a filter by size passed `calls` calls whose sizes are rounded up.

@@ -60,7 +60,7 @@ struct MergedDecision {
 struct MergedRow : MergedDecision {
     double flops = -1;  ///< floating-point operations of one call; -1 if they are unknown
     record::RecordedCounters counters;
-    /// Median duration in nanoseconds of the timed calls that were recorded singly; absent if there are none.
+    /// The median duration in nanoseconds of the calls that were timed and recorded singly; absent if there are none.
     std::optional<std::uint64_t> median_ns;
     std::uint32_t processes = 0;  ///< number of recordings with calls of this decision
 
@@ -97,7 +97,8 @@ struct MergedRow : MergedDecision {
     double total_flops() const;
     /// Returns true if the product can run at several precisions, and one of them was requested but not applied.
     bool is_request_refused() const;
-    /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
+    /// Returns the sizes as text: `128x128x64`, and the batch count. A `?` stands for a size that the function does
+    /// not have.
     std::string size_text() const;
     /// Returns what oneDNN, or JAX, told about the row's products; nullopt if neither made the row. The texts of the
     /// result are valid while `line`, which this function fills in, is unchanged.
@@ -155,7 +156,7 @@ struct MergedProcess {
     std::vector<record::RecordedChild> children;   ///< children that the shim did not see
     std::uint32_t missed_children = 0;             ///< number of further unseen children, dropped for lack of space
     std::vector<record::UnrecordedProcess> marks;  ///< processes of the run that ended without a recording
-    /// Number of further processes without a recording, whose files are not known.
+    /// The number of further processes without a recording, whose files are not known.
     std::uint32_t missed_marks = 0;
     std::map<std::int32_t, record::RecordedCounters> gpus;  ///< counters of the products of cuBLAS on each GPU
 
@@ -172,17 +173,17 @@ struct FirstNonfiniteProduct {
     record::RecordedAudit found;  ///< its `row` is an id in the recording, not an index in rows()
 };
 
-/// Quantity by which rows and groups of rows are sorted, largest first. `time` is the total duration.
+/// The quantity by which rows and groups of rows are sorted, largest first. `time` is the total duration.
 enum class RowOrder : std::uint8_t { time, calls, flops };
-/// Words for the values of RowOrder, in the order of the values.
+/// The words for the values of RowOrder, in the order of the values.
 inline const std::vector<std::string_view> row_order_words = {"time", "calls", "flops"};
-/// Returns the order of a word in row_order_words.
+/// Returns the value of RowOrder for a word of row_order_words.
 RowOrder parse_row_order(std::string_view word);
 /// Returns the value by which groups of calls are sorted. `work` is the number of floating-point operations of all
 /// calls.
 double sort_key(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
 
-/// Sum of calls, their durations and their floating-point operations.
+/// The sum of calls, their durations and their floating-point operations.
 struct CallSum {
     std::uint64_t calls = 0;
     std::uint64_t host_ns = 0;

@@ -29,12 +29,13 @@ struct ReadingProblem {
 struct RecordingPaths {
     /// Each recording once, in the order of the arguments; recordings of one argument are sorted by name.
     std::vector<std::string> paths;
-    std::vector<std::string> errors;     ///< one line for each argument that names no recording
-    std::vector<RecordingCopy> copies;   ///< copies that are left out
-    std::vector<std::string> notes;      ///< lines about `copies`: one for each if they are few, otherwise one with
-                                         ///< their number
-    std::vector<ReadingProblem> doubts;  ///< other recordings that may belong to these, from add_rest_of_runs()
-    std::size_t empty_folders = 0;       ///< number of the `errors` that are about folders without recordings
+    std::vector<std::string> errors;    ///< one line for each argument that names no recording
+    std::vector<RecordingCopy> copies;  ///< copies that are left out
+    /// The lines about `copies`: one for each if they are few, otherwise one with their number.
+    std::vector<std::string> notes;
+    /// Doubts about further recordings that may belong to those in `paths`. Only add_rest_of_runs() sets them.
+    std::vector<ReadingProblem> doubts;
+    std::size_t empty_folders = 0;  ///< number of the `errors` that are about folders without recordings
 };
 
 /// Finds the recordings of each argument. An argument is a file; a folder, which is searched for `*.fp32rec` with all
@@ -58,8 +59,8 @@ inline constexpr std::size_t max_lines_said = 100;
 bool print_errors_or_notes(std::string_view command, const RecordingPaths& found);
 
 /// Returns a line for each copy that was left out but may hold calls which the file that is read instead lacks. Such
-/// a copy has another owner, or its bytes differ. An equal header alone is no proof of a copy, since anybody can copy
-/// a header.
+/// a copy has another owner, or its bytes differ. An equal header alone does not prove that a file is a copy, since
+/// anybody can copy a header.
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 
 /// Returns the `doubts` of `found`, and a line for each recording whose run has further recordings, or a file for

@@ -29,7 +29,8 @@ struct AuditSummary {
     std::uint64_t skipped = 0;       ///< audits that could not be made
     std::uint64_t bad_operands = 0;  ///< audits of operands with NaN or infinity
     std::uint64_t bad_results = 0;   ///< audits of finite operands with NaN or infinity in a result
-    std::uint64_t noise = 0;         ///< compared audits whose FP32 result is noise
+    /// The compared audits whose FP32 result is noise: the error of FP32 is at least half of the result.
+    std::uint64_t noise = 0;
     std::uint64_t early = 0;         ///< compared audits of the first calls of a group, which are all audited
     std::uint64_t early_beyond = 0;  ///< early audits with an error beyond the tolerance
     std::uint64_t not_noted = 0;     ///< compared audits by a version that did not note which audits are early

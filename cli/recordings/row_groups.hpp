@@ -19,7 +19,7 @@ namespace fp32shim::cli {
 class DurationHistogram;
 class CallPathTree;
 
-/// Keys by which rows are grouped, in addition to the requested, applied and actual precisions and the reason.
+/// The keys by which rows are grouped, in addition to the requested, applied and actual precisions and the reason.
 struct Grouping {
     /// `by_precision` adds no key, since rows are always grouped by precision.
     bool by_function = false, by_size_class = false, by_where = false, by_scope = false, by_call_site = false,
@@ -55,7 +55,8 @@ std::vector<std::string_view> all_grouping_words(bool with_process_keys);
 /// Returns the grouping with the keys of all `words`.
 Grouping parse_grouping(const std::vector<std::string>& words);
 
-/// Range of sizes from above one power of two to the next, for the largest of m, n and k.
+/// A range of sizes, from above one power of two up to the next power of two. The largest of m, n and k decides to
+/// which range a row belongs.
 struct SizeClass {
     std::int64_t lowest = -1, highest = -1;  ///< both bounds are included; -1 if the sizes are unknown
 
@@ -64,7 +65,8 @@ struct SizeClass {
     std::string text() const;
 };
 
-/// Facts of a process by which rows can be grouped; empty if the grouping does not use the fact, or it is unknown.
+/// The facts of a process by which rows can be grouped; empty if the grouping does not use the fact, or it is
+/// unknown.
 struct ProcessGroupKey {
     SharedText host, job_id, executable, policy_name, policy_revision, policy_sha256;
     auto operator<=>(const ProcessGroupKey&) const = default;

@@ -1,4 +1,4 @@
-// Recordings that belong together: those of one `fp32shim run`, and those of a process and its children.
+// Finds recordings that belong together: those of one `fp32shim run`, and those of a process and its children.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace fp32shim::cli {
 
-/// Facts in a recording's header about the other recordings that belong to it.
+/// The facts in a recording's header about the other recordings that belong to it.
 struct RunMember {
     std::uint64_t run = 0;  ///< number of the `fp32shim run` that made the recording; 0: none
-    /// Number by which other recordings name this recording as the one that lists them.
+    /// The number by which other recordings name this recording as the one that lists them.
     std::uint64_t number = 0;
     std::uint64_t listed_in = 0;  ///< number of the recording that lists this recording; 0 if none does
-    /// Number of recordings that entered themselves into the list of this recording.
+    /// The number of recordings that entered themselves into the list of this recording.
     std::uint32_t listed_count = 0;
     std::uint32_t unrecorded = 0;    ///< number of processes that multiplied without a recording
     bool has_children_file = false;  ///< the run of the recording has a file that lists its uncovered children
@@ -26,7 +26,7 @@ struct RunMember {
     /// `fp32shim run` waited for the program and was to note the end of the run in the recording.
     bool is_run_awaited = false;
     record::format::RunEnd run_end{};  ///< the note at the end of the run; all zeros: there is none
-    /// Number of the run's recordings, only in the file for the run's children.
+    /// The number of the run's recordings, only in the file for the run's children.
     std::uint32_t run_recordings = 0;
     std::int64_t start_ns = 0;         ///< start of the recording: nanoseconds since 1970
     std::int64_t exited_ns = 0;        ///< end of the process, if it called `exit`; otherwise equal to start_ns
@@ -54,13 +54,13 @@ bool is_children_file(const std::string& path);
 /// second name is `run.3.children.fp32rec`.
 std::vector<std::string> possible_children_files(const std::string& path);
 
-/// Files that belong to a recording but were not read.
+/// The files that belong to a recording but were not read.
 struct MissingFileList {
     std::string path;                ///< path of the recording
     std::vector<std::string> names;  ///< names of other recordings
     std::size_t unnamed = 0;         ///< number of further recordings whose names are not known
-    std::uint32_t never_made =
-        0;  ///< number of recordings that forked children, or processes of the run, could not make
+    /// The number of recordings that forked children, or processes of the run, could not make.
+    std::uint32_t never_made = 0;
     bool lacks_children_file = false;
     bool lacks_list = false;  ///< the recording that lists this one is missing; set for one recording of the list
 

@@ -16,7 +16,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Names of the values of blas::Operation, in the same order.
+/// The names of the values of blas::Operation, in the same order.
 constexpr std::string_view operations[] = {"gemm", "gemmt",  "symm",  "hemm", "syrk", "herk", "syr2k", "her2k",
                                            "trmm", "trsm",   "gemv",  "symv", "hemv", "ger",  "gerc",  "syr",
                                            "her",  "syr2",   "her2",  "trmv", "trsv", "axpy", "rot",   "dot",

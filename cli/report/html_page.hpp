@@ -16,8 +16,8 @@ Json table_json(const LimitedTable& limited);
 /// The kinds of pages.
 enum class Page : std::uint8_t { report, diff };
 
-/// Returns a page with its data, in UTF-8. Names in `data` come from recordings and may be any text. They become JSON
-/// without `<`, and the page runs only its own scripts.
+/// Returns a page with its data, in UTF-8. Names in `data` come from recordings and may be any text. The names become
+/// JSON without `<`, and the page runs only its own scripts.
 std::string html_page(Page page, Json data);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// JSON lines of `fp32shim report`, which make recordings readable for database engines.
+// Writes recordings as JSON lines, a format of `fp32shim report` that database engines can read.
 #include <cstdint>
 #include <iterator>
 #include <span>

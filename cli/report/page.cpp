@@ -39,7 +39,7 @@ std::string job_text(const record::ProcessFacts& process) {
     return process.job_id + (process.job_id.empty() || rank.empty() ? "" : ", ") + rank;
 }
 
-/// Facts about a process: a name, and a function that returns the fact as text; empty if it is not known.
+/// The facts about a process: a name, and a function that returns the fact as text; empty if it is not known.
 constexpr std::pair<std::string_view, std::string (*)(const MergedProcess&)> facts[] = {
     {"Program", [](const MergedProcess& process) { return process.facts.process.executable; }},
     {"Command", [](const MergedProcess& process) { return process.facts.process.command; }},

@@ -15,7 +15,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Sums of calls by the kind and the name of their place.
+/// The sums of calls by the kind and the name of their place.
 using Places = std::map<std::pair<std::string_view, std::string>, CallSum>;
 
 /// Returns the most exact place that is known of a row's calls: a line, a scope, or the caller and the function.

@@ -33,9 +33,9 @@ struct ReportOptions {
     std::string output, sort = "time";
     std::vector<std::string> by;
     std::int64_t top = 10;
-    /// Path of an earlier copy of a recording, whose calls are left out; empty if all calls count.
+    /// The path of an earlier copy of a recording, whose calls are left out; empty if all calls count.
     std::string since;
-    /// Names under which source files are shown, by the files' paths.
+    /// The names under which source files are shown, by the files' paths.
     std::map<std::string, std::string> file_names;
     CallFilter filter;
 };

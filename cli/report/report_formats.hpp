@@ -36,7 +36,7 @@ struct ReportContents {
     std::optional<std::vector<RowGroup>> groups_by(const Grouping& grouping, RowOrder order) const;
 };
 
-/// Options of the user that affect the contents of a report.
+/// The options of the user that affect the contents of a report.
 struct ReportView {
     RowOrder order = RowOrder::time;
     Grouping grouping;
@@ -59,8 +59,9 @@ WriteReport write_html;
 WriteReport write_prometheus;
 /// These functions write call paths, as folded lines and in speedscope's file format
 /// (https://www.speedscope.app/file-format-schema.json). A folded line is `outermost;…;cblas_sgemm [tf32] 1234`,
-/// which flamegraph.pl reads. Its weight is nanoseconds, calls or floating-point operations, as `view.order` says.
-/// Speedscope's file has a profile for each of these quantities, and shows that of `view.order` first.
+/// which flamegraph.pl reads. The number in it is nanoseconds, calls or floating-point operations, as `view.order`
+/// says. Speedscope's file has a profile for each of these quantities. The profile of the quantity `view.order` is
+/// shown first.
 WriteReport write_folded, write_speedscope;
 /// Writes SARIF 2.1.0 (OASIS). It has a result for each line of the program whose calls ran below FP32, or were
 /// allowed to, and for each of the formats of these calls. For calls without a source line, a result has their place
@@ -71,7 +72,7 @@ WriteReport write_sarif;
 /// cannot express.
 WriteReport write_benchdnn, write_rocblas_bench, write_shapes;
 
-/// A format of `fp32shim report`: what it needs, and the function that writes it.
+/// A format of `fp32shim report`, with the data that it needs and the function that writes it.
 struct ReportFormat {
     std::string_view name;
     std::string_view extension{};  ///< end of an output's name that chooses the format; empty if there is none
@@ -83,11 +84,11 @@ struct ReportFormat {
     bool needs_metrics = false;
 
     // The next members say how the format can be used.
-    std::string_view why_no_groups{};  ///< relative clause for messages that says why the format has no groups; empty
-                                       ///< if it has groups
-    bool knows_processes = true;       ///< groups may use keys of processes
-    bool allows_empty = false;         ///< is written even if no recording exists or can be read
-    WriteReport* write = nullptr;      ///< null for JSON lines, which write_json_lines() writes while it reads
+    /// Relative clause for messages that says why the format has no groups; empty if it has groups.
+    std::string_view why_no_groups{};
+    bool knows_processes = true;   ///< groups may use keys of processes
+    bool allows_empty = false;     ///< is written even if no recording exists or can be read
+    WriteReport* write = nullptr;  ///< null for JSON lines, which write_json_lines() writes while it reads
 };
 
 /// Returns all formats. The first is the default.

@@ -33,7 +33,7 @@ struct LowPrecisionPlace {
     auto operator<=>(const LowPrecisionPlace&) const = default;
 };
 
-/// The calls of one place and format.
+/// The calls that ran at one place of the program and in one format.
 struct LowPrecisionCalls {
     std::uint64_t calls = 0;
     std::set<std::string> functions, requests;

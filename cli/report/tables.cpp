@@ -219,8 +219,7 @@ std::string fixed_order_text(const MergedCalls& calls) {
                        others > most ? "; and others" : "");
 }
 
-/// Returns a shortest, median or longest time of a row as text; empty if unknown or if fewer than two calls are
-/// timed.
+/// Returns a row's shortest, median or longest time as text; empty if unknown or if fewer than two calls are timed.
 std::string spread_text(const MergedRow& row, std::optional<std::uint64_t> time_ns) {
     return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));
 }

@@ -1,4 +1,4 @@
-// Tables of `fp32shim report`, which other commands also print.
+// Makes the tables of `fp32shim report`, which other commands also print.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@
 
 namespace fp32shim::cli {
 
-/// Limits of the lists in a report for people.
+/// The limits of the lists in a report for people.
 struct TableLimits {
     std::size_t sites = 10;  ///< number of rows of the longest list of call sites; 0: no limit
     RowOrder order = RowOrder::time;
@@ -22,7 +22,7 @@ struct TableLimits {
 /// Returns a line with the numbers of products of matrices by their operands' types; empty if no call is of float64.
 std::string operand_types_text(const MergedCalls& calls);
 
-/// The numbers of products of float16 and bfloat16, and of those that may add in FP16.
+/// The number of products of float16 and bfloat16, and the number of these products that may add in FP16.
 struct HalfProductCounts {
     std::uint64_t all = 0, in_fp16 = 0;
 };
@@ -61,8 +61,8 @@ enum class ColumnCondition : std::uint8_t { always, where_one_has_it, where_they
 constexpr ColumnCondition if_any = ColumnCondition::where_one_has_it,
                           if_different = ColumnCondition::where_they_differ;
 
-/// Ranks of columns. A narrow terminal leaves out columns of the last rank first. Counts, times, functions, sizes,
-/// lines and precisions have no rank and are never left out.
+/// The ranks of columns. A narrow terminal leaves out columns of the last rank first. Counts, times, functions,
+/// sizes, lines and precisions have no rank and are never left out.
 enum ColumnRank : std::uint8_t { no_rank, why, module, way, route, detail, spread };
 
 /// A column of a table: its title, and a function that returns the text of a row. In a table of groups, rows are
@@ -71,7 +71,7 @@ struct TextColumn {
     TextTable::Column head;
     std::string (*text)(const MergedRow&);
     ColumnCondition shown = ColumnCondition::always;
-    bool is_set_apart = false;  ///< if all rows have the same text, it stands before the table instead of in it
+    bool is_set_apart = false;  ///< a text that all rows have in common stands before the table, not in it
 };
 using TextColumns = std::vector<TextColumn>;
 using TableRows = std::span<const MergedRow* const>;

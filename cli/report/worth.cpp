@@ -26,7 +26,7 @@ namespace {
 /// The time of a process counts as known if the share of estimated times in it is at most this large.
 constexpr double max_sampled = 0.01;
 
-/// Published dense peak rates of a GPU, in operations and bytes per second.
+/// The published dense peak rates of a GPU, in operations and bytes per second.
 struct GpuPeakRates {
     std::string_view name;
     double fp32, tf32, bandwidth;
@@ -64,17 +64,17 @@ constexpr MeasuredGain measured_gains[] = {{512, 2.0}, {2048, 6.3}, {8192, 6.9}}
 /// Estimates of the time that products took on GPUs. A GPU counts once for each process that used it.
 struct GpuGain {
     std::uint64_t gpus = 0;
-    /// Smallest and largest share of a process's wall time that its products took on a GPU.
+    /// The smallest and largest share of a process's wall time that its products took on a GPU.
     double least = 0, most = 0;
     std::uint64_t wall_ns = 0, gpu_ns = 0;  ///< sums over all GPUs that `gpus` counts
     std::uint64_t samples = 0;              ///< number of calls that were measured
-    std::uint64_t known_calls = 0;          ///< number of calls for which these samples stand
+    std::uint64_t known_calls = 0;          ///< number of calls for which the samples stand
     std::uint64_t calls = 0;                ///< number of all calls
     std::int32_t device = -1;               ///< number of the GPU that was added last
     bool is_known = true;                   ///< the names of all these GPUs are known
     std::set<std::string> names;
     bool is_of_one_process = false;  ///< the report has one process only
-    /// Estimated GPU time of the products that could be lowered to TF32, in all processes of the report.
+    /// The estimated GPU time of the products that could be lowered to TF32, in all processes of the report.
     double fp32_ns = 0;
     double tf32_ns = 0;  ///< estimated GPU time of the same products at TF32, by measured_gains
 };
@@ -82,11 +82,11 @@ struct GpuGain {
 /// An estimate of the time that faster products could gain.
 struct PossibleGain {
     std::uint64_t processes = 0;  ///< number of processes whose share of products is known
-    /// Smallest and largest share of products in the wall time of a process; above 1 if products ran at the same
+    /// The smallest and largest share of products in the wall time of a process; above 1 if products ran at the same
     /// time.
     double least = 0, most = 0;
     std::uint64_t wall_ns = 0, host_ns = 0;  ///< sums over the processes whose share of products is known
-    /// Numbers of processes whose share is not known, by the reason.
+    /// The numbers of processes whose share is not known, by the reason.
     std::array<std::uint64_t, std::size(no_share_reasons)> unknown = {};
     std::uint64_t fp32_calls = 0;  ///< number of calls that ran at FP32
     std::uint64_t tf32_calls = 0;  ///< number of calls at FP32 that could be lowered and have known sizes

@@ -158,12 +158,12 @@ struct TopOptions {
 struct ProcessSnapshot {
     std::int32_t pid = 0;
     std::string recording;
-    record::RecordingFacts facts;  ///< command and executable are read from the kernel, since a recording could claim
-                                   ///< anything
+    /// Command and executable are read from the kernel, since a recording could claim anything.
+    record::RecordingFacts facts;
     std::uint64_t calls = 0, host_ns = 0;
-    bool is_estimate = false;       ///< host_ns is an estimate because not all calls were timed
-    double calls_per_second = 0;    ///< since the previous update or, at the first one, since the start of the
-                                    ///< recording
+    bool is_estimate = false;  ///< host_ns is an estimate because not all calls were timed
+    /// The rate since the previous update or, at the first update, since the start of the recording.
+    double calls_per_second = 0;
     std::uint64_t fp64_calls = 0;   ///< calls that ran at FP64
     std::uint64_t fp32_calls = 0;   ///< calls that ran at FP32 or BF16x9
     std::uint64_t lower_calls = 0;  ///< calls that ran at TF32 or a less precise format
@@ -172,7 +172,7 @@ struct ProcessSnapshot {
     std::optional<std::vector<LiveGroup>> groups;
 };
 
-/// Counters of a process at the previous update, from which its calls per second are computed.
+/// The counters of a process at the previous update, from which its calls per second are computed.
 struct PreviousCounters {
     std::string recording;
     std::uint64_t calls = 0;
@@ -180,16 +180,16 @@ struct PreviousCounters {
     GroupRateMeter groups;
 };
 
-/// Data kept from one update to the next.
+/// The data kept from one update to the next.
 struct KeptBetweenUpdates {
     std::map<std::int32_t, PreviousCounters> before;  ///< counters by process id
     RuleUseCounter rules;  ///< rules of the policies of all processes, counted at this update
     NativeLocator locations;
 };
 
-/// Maximum number of rows in the table of one process.
+/// The maximum number of rows in the table of one process.
 constexpr std::size_t max_rows = 20;
-/// Maximum number of lines about rules that decided no call.
+/// The maximum number of lines about rules that decided no call.
 constexpr std::size_t max_rules = 3;
 
 /// Adds up the calls of a recording by format in `seen`, without reading the texts of rows.
@@ -425,8 +425,8 @@ int top(const TopOptions& options) {
         const std::vector<ProcessSnapshot> all = read_processes(options, memory, error);
         if (!error.empty()) {
             say("top", error);
-            return round == 0 ? exit_code::usage : exit_code::ok;  // if it was shown before, the process has ended
-                                                                   // since
+            // If the process was shown before, it has ended since then.
+            return round == 0 ? exit_code::usage : exit_code::ok;
         }
         if (options.is_json) {
             print(json_line(document_of(all, memory.rules)));

@@ -19,10 +19,10 @@ namespace {
 struct JobWithFloor {
     std::string job;   ///< name of the job in the output: the job's id, or else the first recording's path
     std::string id{};  ///< id of the job; empty: none
-    /// Numbers of the runs of `fp32shim run` that made the recordings; 0 for no run.
+    /// The numbers of the runs of `fp32shim run` that made the recordings; 0 for no run.
     std::set<std::uint64_t> runs{};
     std::int64_t user = -1;                ///< real user id; -1: not recorded
-    std::optional<policy::Floor> floor{};  ///< absent: not known
+    std::optional<policy::Floor> floor{};  ///< floor of the job; absent if it is not known
     std::string exception{};               ///< exceptions that lowered the floor; empty: none did
     bool allow_bf16x9 = false;             ///< BF16x9 meets the job's floor fp32
     bool has_changed = false;              ///< the job had another floor for a time
@@ -30,7 +30,7 @@ struct JobWithFloor {
 
     Verdict verdict = inconclusive;
     std::uint64_t calls = 0;
-    /// Numbers of float32 calls by MergedRow::effective_format().
+    /// The numbers of float32 calls by MergedRow::effective_format().
     std::map<std::string, std::uint64_t> formats{};
     /// For some calls, `formats` has the format that was allowed, because it is not known at which format they ran.
     bool was_allowed = false;
@@ -45,7 +45,8 @@ struct JobWithFloor {
     bool has(const std::string& path) const { return std::ranges::count(recordings, path) > 0; }
 };
 
-/// Maximum number of jobs, and of reasons of each, that the text describes. The others are only counted.
+/// The maximum number of jobs, and of reasons of each job, that the text describes. Further jobs and reasons are only
+/// counted.
 constexpr std::size_t max_told = 20;
 
 JobWithFloor job_of(const std::string& path, const record::RecordingReader& recording) {

@@ -72,7 +72,7 @@ class BypassScanner {
         files_;
 };
 
-/// Maximum number of files that a reason names.
+/// The maximum number of files that a reason names.
 constexpr std::size_t max_files = 5;
 
 /// Collects possible bypasses, each once with all its recordings and files.
@@ -198,7 +198,7 @@ bool may_have_a_gpu(const record::RecordedObjectList& objects) {
 /// Tells whether a recording has all products of a library, such as the oneDNN in a file.
 struct RecordedCoverage {
     bool is_all = false;  ///< the recording has each product of that library
-    /// End of the reason why the library may be a bypass; empty if the recording says nothing.
+    /// The end of the reason why the library may be a bypass; empty if the recording says nothing.
     std::string_view text;
 };
 

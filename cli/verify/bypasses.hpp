@@ -34,8 +34,8 @@ struct PossibleBypass {
 /// recording lists the libraries that were loaded later.
 bool continues_after_reload(const MergedProcess& process, const std::vector<MergedProcess>& processes);
 
-/// Returns each possible bypass once. A loaded file is judged by its contents. A file that cannot be read, or was
-/// changed after it was loaded, is judged by its name, and the result gets an entry `unread` about it.
+/// Returns each possible bypass once. A loaded file is judged by its contents. A file that cannot be read, or that
+/// was changed after it was loaded, is judged by its name, and the result gets an entry `unread` about it.
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes);
 
 /// Returns the possible bypass cublasZgemv if the program or its environment allowed cuBLAS to emulate the float64

@@ -1,4 +1,4 @@
-// Documents that `fp32shim verify` makes of its JSON result: a page to print and an in-toto Statement.
+// Makes documents of the JSON result of `fp32shim verify`: a page to print and an in-toto Statement.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ VerdictWords verdict_words(const std::string& at_least, bool of_accumulation);
 /// whose texts come from recordings and may be any text. `date` is the time of the verdict.
 std::string verdict_html_page(Json result, const std::string& date);
 
-/// Returns an unsigned in-toto Statement v1. Its subjects are the recordings whose SHA-256 is known, and its
-/// predicate is `result`. `date` is the time of the verdict.
+/// Returns an unsigned in-toto Statement v1. The subjects of the Statement are the recordings whose SHA-256 is known,
+/// and its predicate is `result`. `date` is the time of the verdict.
 Json in_toto_statement(const Json& result, const std::string& date);
 
 }  // namespace fp32shim::cli

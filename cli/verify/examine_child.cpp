@@ -28,11 +28,11 @@ namespace {
 #define FP32SHIM_MULTIARCH "aarch64-linux-gnu"
 #endif
 
-/// Folders in which the loader looks for libraries by default.
+/// The folders in which the loader looks for libraries by default.
 constexpr std::string_view library_folders[] = {
     "/lib/" FP32SHIM_MULTIARCH, "/usr/lib/" FP32SHIM_MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 
-/// Functions that start programs, load libraries, or make any system call.
+/// The functions that start programs, load libraries, or make any system call.
 constexpr std::string_view starting_functions[] = {
     "dlmopen", "dlopen",  "execl", "execle",      "execlp",       "execv",   "execve", "execveat", "execvp",
     "execvpe", "fexecve", "popen", "posix_spawn", "posix_spawnp", "syscall", "system", "wordexp"};

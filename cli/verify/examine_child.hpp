@@ -9,7 +9,7 @@
 
 namespace fp32shim::cli {
 
-/// Conclusion about a program that ran without the shim.
+/// The conclusion about a program that ran without the shim.
 struct ExaminedChild {
     bool is_harmless = false;  ///< its file has nothing that is known to multiply, and it started no program
     std::string basis;         ///< reason for the conclusion, as the end of a sentence; empty: nothing is known

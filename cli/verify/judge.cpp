@@ -58,7 +58,7 @@ bool is_below(const record::RecordedRow* row, const VerifyOptions& options) {
     return strictness && *strictness < floor_of_violation(options, function) && !is_allowed_kernel(function, options);
 }
 
-/// Describes the launches of a kernel: its name, and the program's line if it is known.
+/// Describes the launches of a kernel, with its name, and with the line of the program if it is known.
 std::string launches_text(const MergedRow& row) {
     return fmt::format("{} of the kernel {} ({}{}{})", launch_count_text(row.counters.calls), row.function_text(),
                        row.caller_to_provider_text(), row.where.empty() ? "" : ", ", row.where);

@@ -18,7 +18,7 @@ KernelKind kind_of(const MergedRow& row) {
     return is_wide || !row.detail.empty() ? KernelKind::unknown : KernelKind::narrower;
 }
 
-/// Maximum number of names in a sentence. The others are only counted.
+/// The maximum number of names in a sentence. Further names are only counted.
 constexpr std::size_t max_names = 8;
 
 }  // namespace

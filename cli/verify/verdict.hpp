@@ -77,7 +77,7 @@ struct ExpectedJobList {
     std::vector<std::string> unexpected;  ///< paths of recordings of other jobs, or of no known job
 };
 
-/// Predicate of a sentence about an expected job that has no recording, with the possible causes.
+/// The predicate of a sentence about an expected job that has no recording, with the possible causes.
 constexpr std::string_view no_recording_of_job =
     "is expected, but has no recording here (it multiplied nothing, did not load the shim, had "
     "FP32_MATMUL_DISABLE=1, "
@@ -89,14 +89,16 @@ std::string read_expected_jobs(const std::string& path, ExpectedJobList& expecte
 /// Sets the missing and the unexpected jobs of a list. Does nothing if no list was given.
 void compare_jobs(const std::vector<MergedProcess>& processes, ExpectedJobList& expected);
 
-/// Kinds of kernels on GPUs by what is known of their precision, from the best to the worst.
+/// The kinds of kernels on GPUs by what is known of their precision, from the best to the worst.
 enum class KernelKind : std::uint8_t {
-    no_product,  ///< its name says that it multiplies no matrices
-    /// It multiplies float32 or wider by its name, or no instruction in its code multiplies anything narrower.
+    no_product,  ///< the name of the kernel says that it multiplies no matrices
+    /// The kernel multiplies float32 or wider by its name, or no instruction in its code multiplies anything
+    /// narrower.
     full,
-    split,     ///< it multiplies float32 as several products of a lower format, about as accurate as FP32
-    narrower,  ///< its operands are narrower than float32
-    below,     ///< it multiplies float32 in a lower format
+    /// The kernel makes float32 products of several products of a lower format, about as accurate as FP32.
+    split,
+    narrower,  ///< the operands of the kernel are narrower than float32
+    below,     ///< the kernel multiplies float32 in a lower format
     unknown,
 };
 inline constexpr std::size_t kernel_kinds = 6;
@@ -123,7 +125,7 @@ std::string launch_count_text(std::uint64_t count);
 std::string kernels_text(const KernelSummary& kernels);
 Json to_json(const KernelSummary& kernels);
 
-/// Numbers of the products of float64 that cuBLAS was allowed to emulate.
+/// The numbers of the products of float64 that cuBLAS was allowed to emulate.
 struct EmulatedCallCounts {
     std::uint64_t known = 0;       ///< number of products that were emulated with a known number of bits
     std::uint64_t of_float64 = 0;  ///< number of emulated products that kept at least the bits of float64
@@ -164,10 +166,10 @@ struct VerifyResult {
 
 /// Numbers and times of the calls of one recording.
 struct JudgedCallCounts {
-    /// Times at which the first and the last call returned: nanoseconds since 1970, UTC; 0 without calls.
+    /// The times at which the first and the last call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t first_ns = 0, last_ns = 0;
     std::uint64_t below = 0;  ///< number of calls that violate what is asked
-    /// Numbers of violating calls, by the index of their row in MergedCalls::rows().
+    /// The numbers of violating calls, by the index of their row in MergedCalls::rows().
     std::map<std::size_t, std::uint64_t> below_by_row;
 };
 

@@ -86,7 +86,7 @@ std::string recordings_prefix(const std::vector<std::string>& recordings, const 
     return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
 }
 
-/// Maximum number of recordings with violations that are listed. The others are only counted.
+/// The maximum number of recordings with violations that are listed. Further recordings are only counted.
 constexpr std::size_t max_violators = 20;
 
 /// Returns an indented line for each of the first violations of a recording.
@@ -160,7 +160,7 @@ std::string types_text(const VerifyResult& verified, const MergedCalls& calls, c
     return text.empty() ? text : '\n' + text;
 }
 
-/// Maximum number of doubts that are listed. The others are only counted.
+/// The maximum number of doubts that are listed. Further doubts are only counted.
 constexpr std::size_t max_doubts = 200;
 
 /// Returns a line for each of the first doubts, and a line with the number of the remaining doubts.

@@ -33,7 +33,7 @@ function findLibraryRegions({parent, file, texts}) {
   return {tops, nameOf: (node) => libraries[libraryOf(node)].name};
 }
 
-// Call paths in which each region of a library's frames can be folded into one node.
+// The call paths, in which each region of a library's frames can be folded into one node.
 export class FoldablePaths {
   // `columns` are described in cli/report/page_parts.hpp.
   constructor(columns) {

@@ -1,5 +1,5 @@
-// Decisions of the page. `singleDecisions` has one row of the table for each listed decision, and
-// `groups` has rows that each sum up several other decisions.
+// The decisions of the page. `singleDecisions` has one row of the table for each listed decision,
+// and `groups` has rows that each sum up several other decisions.
 import {data} from "../shared/page.js";
 import {sum} from "../shared/text.js";
 
