@@ -53,12 +53,12 @@ class RowFilter {
     RowFilter(const CallFilter& filter, const record::RecordingReader& recording)
         : filter_(&filter), recording_(&recording) {}
 
-    /// Returns true if the filter selects calls of this row. If the row's sizes are rounded up, it returns true for
-    /// calls that may match.
+    /// Returns true if the filter selects the calls of `row`. If the sizes of the row are rounded up, it returns true
+    /// for calls that may match.
     bool passes(const record::RecordedRow& row);
 
-    /// Returns true if `--ran-below` cannot be decided because the format of these calls is unknown, and everything
-    /// that is known of them matches. `row` is null for calls of which only the number is known.
+    /// Returns true if `--ran-below` cannot be decided for the calls of `row`, because their format is unknown, and
+    /// everything that is known of the calls matches. `row` is null for calls of which only the number is known.
     bool cannot_decide(const record::RecordedRow* row);
 
   private:

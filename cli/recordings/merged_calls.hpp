@@ -71,9 +71,10 @@ struct MergedRow : MergedDecision {
     std::optional<policy::Floor> floor_met() const;
     /// Returns true for products of float32 and complex64.
     bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
-    /// Returns true for executions of oneDNN.
+    /// Returns true for products that oneDNN executed itself.
     bool is_onednn() const { return !is_overflow && std::string_view(function).starts_with(record::onednn_prefix); }
-    /// Returns true for products in programs that JAX had XLA compile. They are counted when they are compiled.
+    /// Returns true for products in programs that JAX had XLA compile. Such a product is counted when it is compiled,
+    /// not when it runs.
     bool is_xla() const { return !is_overflow && std::string_view(function).starts_with(record::xla_prefix); }
     /// Returns true for kernels that were launched on a GPU outside products of cuBLAS, and for replays of graphs.
     bool is_kernel() const { return !is_overflow && std::string_view(function).starts_with(record::kernel_prefix); }
@@ -153,7 +154,7 @@ struct MergedProcess {
     std::vector<record::RecordedSettingsChange> changes;
     std::uint64_t lost_changes = 0;  ///< number of older changes of settings that the recording no longer has
     record::RecordedObjectList objects;
-    std::vector<record::RecordedChild> children;   ///< children that the shim did not see
+    std::vector<record::RecordedChild> children;   ///< child processes that the shim did not see
     std::uint32_t missed_children = 0;             ///< number of further unseen children, dropped for lack of space
     std::vector<record::UnrecordedProcess> marks;  ///< processes of the run that ended without a recording
     /// The number of further processes without a recording, whose files are not known.

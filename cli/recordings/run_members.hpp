@@ -46,7 +46,7 @@ std::unique_ptr<record::format::Header> read_header(const std::string& path);
 /// Reads the header of a file. Returns nullopt if the file is no recording.
 std::optional<RunMember> read_run_member(const std::string& path);
 
-/// Returns true for the file for the children of a run, which has no calls.
+/// Returns true if the file at `path` only lists the uncovered children of a run, and has no calls.
 bool is_children_file(const std::string& path);
 
 /// Returns the names that the file for a recording's children may have if the recording belongs to no run:

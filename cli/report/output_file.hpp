@@ -1,4 +1,4 @@
-// The file of `fp32shim report --output FILE`. It is either written completely or left unchanged.
+// Writes the file of `fp32shim report --output FILE`. The file is either written completely or left unchanged.
 #pragma once
 
 #include <span>
