@@ -25,7 +25,8 @@ struct CheckOptions {
     bool is_json = false;
 };
 
-/// Returns the user who must own this file: root for the policy of the machine; nullopt if any user may own it.
+/// Returns the user who must own `file`: root if it is the policy of the whole machine; nullopt if any user may own
+/// it.
 std::optional<uid_t> required_owner(const std::string& file) {
     const policy::PolicyLoadOptions site;
     std::error_code error;
@@ -33,20 +34,23 @@ std::optional<uid_t> required_owner(const std::string& file) {
     return site.site_owner;
 }
 
-/// Returns true if a rule always asks for less than the floor that holds with the loosest of the file's exceptions.
+/// Returns true if `rule` always asks for a format below the floor, even below the lowest floor that the exceptions
+/// in `file` allow.
 bool is_defeated(policy::Rule rule, const policy::Policy& file) {
     policy::Policy loosest;
     loosest.floor = file.floor;
     loosest.allow_bf16x9 = file.allow_bf16x9;
-    loosest.cpu_mode = policy::CpuMode::emulate;  // a CPU then has every format, so only the floor decides
+    loosest.cpu_mode = policy::CpuMode::emulate;  // a CPU then emulates every format, so only the floor decides
     for (const policy::FloorException& exception : file.exceptions) {
         loosest.floor = std::min(loosest.floor, exception.floor);
         loosest.allow_bf16x9 |= exception.allow_bf16x9.value_or(false);
     }
     policy::MatmulCall call;
     call.dtype = rule.when.dtype.empty() ? policy::Dtype::float32 : rule.when.dtype.front();
-    if (rule.precision == policy::Precision::automatic) return false;  // it may ask for nothing
-    if (rule.tolerance) rule.precision = policy::Precision::high;      // audits allow the formats from BF16 up
+    // A rule with this precision may ask for no format.
+    if (rule.precision == policy::Precision::automatic) return false;
+    // With a tolerance, audits may allow formats from BF16 up.
+    if (rule.tolerance) rule.precision = policy::Precision::high;
     rule.when = {};
     rule.when.dtype = {call.dtype};
     rule.unless = {};

@@ -14,15 +14,15 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A command with all that completion scripts offer for it.
+/// A command with the options and arguments that completion scripts offer for it.
 struct CompletableCommand : Command {
     std::unique_ptr<CLI::App> app;  ///< owns the options
     std::vector<const CLI::Option*> options;
     const CLI::Option* positional = nullptr;  ///< last positional option; null if there is none
-    bool takes_processes = false;             ///< a positional option takes ids of processes that record
+    bool takes_processes = false;             ///< a positional option takes ids of processes that are being recorded
 };
 
-/// Shell command that prints the ids of the processes that record.
+/// A shell command that prints the ids of the processes that are being recorded.
 constexpr std::string_view list_processes = "fp32shim ps 2>/dev/null | sed -n 's/^ *\\([0-9][0-9]*\\) .*/\\1/p'";
 
 /// Returns the names of an option with their dashes: `--format`, `-q`.
@@ -35,8 +35,8 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// Returns the allowed values of an option if they are a closed list, or the words of --where; otherwise nothing.
-/// `option` may be null.
+/// Returns the values that completion offers for `option`: its closed list of words, or the words of --where. Returns
+/// an empty list for any other option, and for null.
 std::vector<std::string> words_of(const CLI::Option* option) {
     const std::string type = option == nullptr ? "" : option->get_type_name();
     if (type == "LIST" && option->check_lname("where")) {
@@ -64,7 +64,7 @@ std::string short_text(std::string_view description) {
 CompletableCommand completable_command(const Command& command) {
     CompletableCommand result{command, make_command_parser(command).app, {}};
     for (const CLI::Option* option : result.app->get_options()) {
-        if (option->get_group().empty()) continue;  // a hidden option only names its replacement
+        if (option->get_group().empty()) continue;  // a hidden option only tells users which option replaces it
         if (!option->get_positional()) {
             result.options.push_back(option);
             continue;
@@ -95,7 +95,8 @@ std::string bash_command(const CompletableCommand& command) {
     }
     std::string text = fmt::format("        {})\n", command.name);
     if (command.takes_program) {
-        // The first word that is neither an option nor an option's value begins another command line.
+        // In the script, the first word that is neither an option nor an option's value begins the program's command
+        // line.
         text += fmt::format(
             "            for ((i = 2; i < COMP_CWORD; ++i)); do\n"
             "                case ${{COMP_WORDS[i]}} in\n"

@@ -60,7 +60,8 @@ bool has_dtype_argument(const Function& function) {
     return function.product().control == FormatControl::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
-/// Returns an error message if the function does not support the given device or type; empty if it does.
+/// Returns an error message if `function` does not support the device or the type that `options` give; empty if it
+/// supports them.
 std::string problem_with_call(const Function& function, const ExplainOptions& options) {
     const auto problem = [&](std::string_view option, const std::string& found, std::string_view allowed) {
         if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();
@@ -72,7 +73,7 @@ std::string problem_with_call(const Function& function, const ExplainOptions& op
     return problem("--dtype", options.dtype, policy::to_string(function.product().dtype));
 }
 
-/// The call stack's lines of Python that --stack gives, outermost first.
+/// The lines of Python on a call stack, as the option --stack gives them, outermost first.
 struct GivenStack : policy::PythonStackLines {
     explicit GivenStack(const std::vector<std::string>& given) : lines(&given) {
         any = [](const PythonStackLines& all, bool (*judge)(void*, std::string_view), void* context) {
@@ -83,7 +84,7 @@ struct GivenStack : policy::PythonStackLines {
     const std::vector<std::string>* lines;
 };
 
-/// The source text of the calling line of Python that --text gives.
+/// The source text of the Python line that makes the call, as the option --text gives it.
 struct GivenSourceText : policy::SourceLineText {
     explicit GivenSourceText(std::string_view given) : text(given) {
         read_text = [](const SourceLineText& line) {
@@ -93,7 +94,8 @@ struct GivenSourceText : policy::SourceLineText {
     std::string_view text;
 };
 
-/// Returns a call site, parsed from its text, as the shim would see it.
+/// Returns the call site in compiled code that `text` names, such as `libphysics.so!solve+0x1c4`, in the form in
+/// which the shim compares call sites with rules.
 policy::CallSiteText call_site_in(std::string_view text) { return {text, text.substr(0, text.rfind("+0x")), text}; }
 
 policy::MatmulCall call_of(const Function& function, const ExplainOptions& options) {
@@ -143,7 +145,7 @@ std::string call_text(const policy::MatmulCall& call) {
     return text;
 }
 
-/// Returns the option of `explain` for a key of a policy: `--m, --n, --k` for `min_dim`.
+/// Returns the option of `fp32shim explain` for the fact that a policy's `key` tests: `--m, --n, --k` for `min_dim`.
 std::string option_of(std::string_view key) {
     if (key == "min_dim" || key == "max_dim" || key == "flops") return "--m, --n, --k";
     std::string option = fmt::format("--{}", key);
@@ -156,8 +158,8 @@ std::string condition_text(const policy::ConditionVerdict& condition) {
     return condition.found == policy::unknown_value ? fmt::format("{} ({})", text, option_of(condition.key)) : text;
 }
 
-/// Returns the verdict on a rule, with the conditions that decided it: the failing ones of `when`, or all of an
-/// `unless` that holds.
+/// Returns the verdict on a rule as text. If the rule does not apply, the text names the conditions that decided
+/// this: the failing conditions of `when`, or all conditions of an `unless` that holds.
 std::string verdict_text(const policy::RuleVerdict& verdict) {
     if (verdict.applies) return coloured("applies", Colour::green);
     std::string failed;
@@ -212,7 +214,7 @@ Json to_json(const std::vector<policy::ConditionVerdict>& conditions) {
     });
 }
 
-/// All results that `explain` prints, in any format.
+/// The results that `fp32shim explain` prints. All output formats show the same results.
 struct Explanation {
     policy::MatmulCall call;
     policy::Policy policy;
@@ -222,7 +224,7 @@ struct Explanation {
     policy::JobIdentity applicant;  ///< the user for whom exceptions to a floor were judged
 };
 
-/// Returns the code of the rounding to TF32 in JSON.
+/// Returns the word that JSON has for the way in which operands are rounded to TF32.
 std::string_view rounding_code(const policy::Policy& policy) {
     return policy.stochastic_seed ? std::string_view("random") : policy::to_string(policy.tf32_rounding);
 }
@@ -231,7 +233,8 @@ Json accumulator_json(policy::Accumulator accumulator) {
     return text_or_null(std::string(policy::to_string(accumulator)));
 }
 
-/// Returns what a half product adds in, and what it would add in as the program calls it.
+/// Returns the format in which a product of float16 or bfloat16 adds, and the format in which the program's own call
+/// would add.
 std::string accumulator_text(const PlannedFormat& outcome) {
     const auto adds = policy::to_string(outcome.accumulator);
     const auto as_called = policy::to_string(outcome.accumulator_as_called);
@@ -291,7 +294,8 @@ std::string_view rounding_words(policy::Tf32Rounding rounding) {
     return "bits are cut off";
 }
 
-/// Returns a line about the policy's `accumulation`; empty if it is left to the library, or the dtype is float64.
+/// Returns a line about the policy's setting `accumulation`, which imitates how a GPU adds. The line is empty if the
+/// BLAS library adds in its own way, or if `dtype` is float64 or complex128.
 std::string addition_text(policy::AccumulationModel gpu, policy::Dtype dtype, policy::AppliedFormat format) {
     if (gpu == policy::AccumulationModel::library || policy::is_double(dtype)) return {};
     if (policy::find_tensor_core_step(gpu, policy::factors_of_preview(format)) == nullptr)
@@ -401,7 +405,8 @@ int explain(const ExplainOptions& options) {
     if (!options.stack.empty()) explanation.call.stack = &stack;
     explanation.policy = std::move(loaded.policy);
     const policy::Decision decision = policy::decide(explanation.call, process, explanation.policy, {});
-    // Audits of the program's data may later allow a cheaper format within a tolerance. They are unknown here.
+    // In a running program, audits of its products may later allow a cheaper format within a tolerance. Here, no
+    // audits are known.
     explanation.decision = policy::decision_before_audits(decision, explanation.policy, explanation.call.dtype);
     const bool may_add_otherwise =
         policy::is_half(explanation.call.dtype) && explanation.call.device == policy::Device::cuda;

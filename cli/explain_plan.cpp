@@ -25,7 +25,7 @@ std::string_view format_words(AppliedFormat applied, policy::Device device) {
     return {};
 }
 
-// ---- the CPU -----------------------------------------------------------------------------------------------------
+// ---- Calls on the CPU --------------------------------------------------------------------------------------------
 
 PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision,
                         const policy::Policy& policy) {
@@ -50,7 +50,7 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     return planned;
 }
 
-// ---- cuBLAS ------------------------------------------------------------------------------------------------------
+// ---- Calls of cuBLAS ---------------------------------------------------------------------------------------------
 
 /// A possible value of a fact that only a running process knows.
 struct PossibleValue {

@@ -1,5 +1,5 @@
-// Plans a call for `fp32shim explain` with the shim's own code. Facts that only a running process knows are assumed,
-// and the assumptions are listed.
+// Predicts for `fp32shim explain` how the shim would treat a call, by the shim's own code. Facts that only a running
+// process knows are assumed, and the assumptions are listed.
 #pragma once
 
 #include <string>
@@ -11,22 +11,25 @@
 
 namespace fp32shim::cli {
 
-/// Format at which a call would run, and the reason, by the names that logs use.
+/// The number format at which a call would run, and the reason for it.
 struct PlannedFormat {
     policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
-    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product on a GPU
+    /// The format in which a product of float16 or bfloat16 on a GPU would add if the shim did not change the call.
+    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
+    /// The format in which a product of float16 or bfloat16 on a GPU adds under the shim.
     policy::Accumulator accumulator = policy::Accumulator::unknown;
 
     bool operator==(const PlannedFormat&) const = default;
 };
 
-/// Predicted treatment of a call by the shim.
+/// The predicted treatment of a call by the shim.
 struct PlannedCall {
     /// An outcome that the call has if one of the assumptions is wrong.
     struct OtherOutcome {
         PlannedFormat outcome;
-        std::vector<std::string> where;  ///< facts, each of which leads to it: `math mode CUBLAS_TENSOR_OP_MATH`
+        /// The facts, each of which leads to `outcome`: `math mode CUBLAS_TENSOR_OP_MATH`.
+        std::vector<std::string> where;
     };
 
     PlannedFormat outcome;

@@ -1,4 +1,4 @@
-// fp32shim gpu-check: starts a program that checks on a GPU that the library works as documented (gpu_check/).
+// fp32shim gpu-check: starts another program, gpu_check/, which checks on a GPU that the shim works as documented.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -26,8 +26,8 @@ struct GpuCheckOptions {
 int gpu_check(const GpuCheckOptions& options) {
     const ShimLibrary library = find_shim_library();
     if (!library.problem.empty()) return usage_error("gpu-check", library.problem);
-    // The program fp32shim-gpu-check is in the same folder as this command, in libexec of an installation, or in the
-    // build folder.
+    // The program gpu-check is in the folder of this command, in libexec/fp32shim of the installation, or in
+    // libexec/fp32shim of the build folder.
     const std::string program =
         find_installed_file({".", FP32SHIM_INSTALL_LIBEXECDIR "/fp32shim", "../libexec/fp32shim"}, "gpu-check");
     if (program.empty())

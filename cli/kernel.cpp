@@ -1,5 +1,5 @@
-// fp32shim kernel: adds a kernel to Jupyter that runs under the library. Python does the work:
-// python/fp32shim/kernel.py.
+// fp32shim kernel: adds a kernel to Jupyter whose programs run under the shim. The Python module
+// python/fp32shim/kernel.py does the work.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -24,8 +24,8 @@ struct KernelOptions {
     bool user = false;
 };
 
-/// Returns the arguments with which Python runs the module fp32shim.kernel. Outside of a wheel, Python does not find
-/// it by its name, so its file is named.
+/// Returns the arguments with which Python runs the module fp32shim.kernel. If fp32shim was not installed from a
+/// wheel, Python does not find the module by its name, so the argument is the module's file.
 std::vector<std::string> module_words() {
     const std::string file = find_installed_file({"../share/fp32shim/python/fp32shim"}, "kernel.py");
     return file.empty() ? std::vector<std::string>{"-m", "fp32shim.kernel"} : std::vector<std::string>{file};

@@ -46,9 +46,8 @@ std::vector<std::string> with_program_marked(std::vector<std::string> words, std
     return words;
 }
 
-/// Prevents two misreadings by CLI11: it would split `[a,b]` into two words, and it would take the word after an
-/// empty
-/// `--output=` as its value.
+/// Returns `words`, changed to prevent two misreadings by CLI11: it would split `[a,b]` into two words, and it would
+/// take the word after an empty `--output=` as the option's value.
 std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector<std::string>& words) {
     std::vector<std::string> kept;
     bool is_behind_options = false;
@@ -77,8 +76,8 @@ std::string several_values(const CLI::Option& option) {
     return option.get_name() + ": found " + found + "; allowed: one value";
 }
 
-/// Returns the message for an option with the wrong number of values: several, or none because it is the last word;
-/// empty if there is no such option.
+/// Returns the message for an option that was given several values, or that lacks its value because it is the last
+/// word. Returns an empty text if there is no such option.
 std::string message_for_value_count(const CLI::App& app, const std::string& last_word) {
     if (takes_value(app, last_word)) {
         const CLI::Option& option = *app.get_option_no_throw(last_word);
@@ -92,7 +91,7 @@ std::string message_for_value_count(const CLI::App& app, const std::string& last
     return {};
 }
 
-/// Returns the message for two options that exclude each other; empty if there are none.
+/// Returns the message for two given options that exclude each other; empty if no two options do.
 std::string message_for_exclusion(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options()) {
         if (option->count() == 0) continue;
@@ -113,8 +112,8 @@ bool is_boolean(const CLI::Option& flag) {
     }
 }
 
-/// Returns the message for a flag with a value; empty if there is none. Boolean values, as in `--pin=true`, are no
-/// error, since CLI11 accepts them.
+/// Returns the message for a flag with a value; empty if there is no such flag. Boolean values, as in `--pin=true`,
+/// are no error, since CLI11 accepts them.
 std::string message_for_flag_value(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options())
         if (option->get_items_expected_max() == 0 && option->count() > 0 && !is_boolean(*option))
@@ -141,15 +140,15 @@ std::string message_for_extra_word(const CLI::App& app) {
            policy::did_you_mean(unexpected, {names.begin(), names.end()});
 }
 
-/// Returns the message for an error that CLI11 found: the option, the given value, the allowed values. `last_word` is
-/// the last word of the options, or empty if a program follows them.
+/// Returns the message for an error that CLI11 found. It names the option, the given value and the allowed values.
+/// `last_word` is the last word of the options, or empty if a program follows them.
 std::string message_for_error(const CLI::App& app, const CLI::ParseError& error, const std::string& last_word) {
     std::string problem = message_for_extra_word(app);
     if (problem.empty() && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
         problem = message_for_value_count(app, last_word);
     if (problem.empty() && dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
         problem = message_for_exclusion(app);
-    // Only flags cause a conversion error, because the values of other options are checked before.
+    // Only flags cause a conversion error, because the values of other options are checked before they are converted.
     if (problem.empty() && dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
         problem = message_for_flag_value(app);
     return problem.empty() ? error.what() : problem;
@@ -185,7 +184,8 @@ int status_after_flush(const Command& command, int status) {
     return status_after_flush(command.name, status, command.usage_failure);
 }
 
-/// Returns the first word behind PROGRAM, without a `--` between them, that is also an option of the command.
+/// Returns the first word from the index `program` on that is also an option of the fp32shim command, which the user
+/// may have meant. Words after a `--` do not count. Returns an empty text if there is no such word.
 std::string misplaced_option(const CLI::App& app, const std::vector<std::string>& words, std::size_t program) {
     for (std::size_t i = program; i < words.size() && words[i] != "--"; ++i)
         if (words[i].starts_with("--") && app.get_option_no_throw(words[i].substr(0, words[i].find('='))) != nullptr)

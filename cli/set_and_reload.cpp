@@ -33,14 +33,14 @@ struct LiveCommandOptions {
     double seconds = 5;
 };
 
-/// Word that undoes an earlier change of the precision.
+/// The word for a precision that undoes earlier changes by `fp32shim set`.
 constexpr std::string_view back_to_settings = "default";
 
 /// Prints the answer of a process to a command, and returns the exit code. `done` is the text for a successful
 /// change.
 int print_answer(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
                  const std::string& done) {
-    // Some messages already begin with the process; the others get it in front.
+    // Some messages already begin with the text `process`. The other messages get it in front.
     const auto print_for_process = [&](const std::string& message) {
         say(command, message.starts_with(process) ? message : fmt::format("{}: {}", process, message));
     };
@@ -63,8 +63,8 @@ int print_answer(std::string_view command, const record::CommandAnswer& answer, 
     return exit_code::usage;
 }
 
-/// Returns the worse of two exit codes. The order, from the worst: process not reached, refused, not answered yet,
-/// done.
+/// Returns the worse of two exit codes. From the worst to the best, they mean that a process was not reached, that it
+/// refused the command, that it has not answered yet, and that it carried out the command.
 int worse_exit_code(int one, int other) {
     for (const int code : {exit_code::usage, exit_code::finding, exit_code::inconclusive})
         if (one == code || other == code) return code;
@@ -87,8 +87,9 @@ std::string process_line(std::int32_t pid) {
     return printable(fmt::format("  process {} of {}: {}", pid, name, record::executable_of(pid))) + "\n";
 }
 
-/// Returns true if the command may change these processes, which are all that `--all` means. Without --yes, the
-/// answer of the user decides on a terminal; elsewhere, all processes must belong to the user.
+/// Returns true if the command may change the processes in `recordings`, which are all that `--all` selects. `yes` is
+/// the option --yes. Without it, a user at a terminal is asked. If there is no terminal, all of the processes must
+/// belong to the user.
 bool may_change(std::string_view command, const std::vector<record::LiveRecording>& recordings, bool yes) {
     const bool is_on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     const auto is_own = [](const record::LiveRecording& recording) { return is_own_process(recording.pid); };
@@ -110,8 +111,8 @@ bool may_change(std::string_view command, const std::vector<record::LiveRecordin
     return false;
 }
 
-/// Returns the recordings of the named processes. For a process without one, prints an error and sets `status` to
-/// `usage`.
+/// Returns the recordings of the processes that `options` select. For a process without a recording, prints an error
+/// and sets `status` to exit_code::usage.
 std::vector<record::LiveRecording> recordings_of(std::string_view command, const LiveCommandOptions& options,
                                                  int& status) {
     std::vector<record::LiveRecording> recordings;
@@ -136,9 +137,9 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
     return recordings;
 }
 
-/// Sends a command to all named processes and prints each answer; for several processes, also `done in 2 of 3
-/// processes`. `send` returns the answers. `done_by` describes the change of one process. Returns the worst exit
-/// code.
+/// Sends a command to all processes that `options` select, and prints the answer of each. For several processes, also
+/// prints a line such as `done in 2 of 3 processes`. `send` sends the command and returns the answers. `done_by`
+/// returns a text about the change of one process. Returns the worst exit code.
 template <class Send, class DoneBy>
 int command_all(std::string_view command, const LiveCommandOptions& options, const Send& send,
                 const DoneBy& done_by) {
@@ -169,8 +170,8 @@ std::chrono::milliseconds timeout_of(const LiveCommandOptions& options) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds * 1000));
 }
 
-/// Returns the reason why other settings of the process leave `precision` without effect: `; the floor fp32 applies`;
-/// empty if none is found.
+/// Returns the reason why other settings of the process leave `precision` without effect, such as `; the floor fp32
+/// applies`. Returns an empty text if no reason is found.
 std::string why_without_effect(const record::LiveRecording& live, policy::Precision precision) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return {};

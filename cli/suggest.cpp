@@ -1,4 +1,4 @@
-// fp32shim suggest: names the commands that answer which products may run at a lower precision.
+// fp32shim suggest: prints the commands that find out which matrix products may run at a lower precision.
 #include <fmt/format.h>
 
 #include <memory>

@@ -16,7 +16,7 @@ constexpr std::size_t help_width = 80;
 constexpr std::size_t description_column = 34;
 
 /// Breaks `text` at blanks and before `|` into lines of at most `help_width` columns. The first line begins in column
-/// `begin`, later ones in column `indent`.
+/// `begin`, and the later lines begin in column `indent`.
 std::string broken_into_lines(std::string_view text, std::size_t begin, std::size_t indent) {
     std::string lines;
     for (std::size_t column = begin; !text.empty();) {
@@ -33,7 +33,7 @@ std::string broken_into_lines(std::string_view text, std::size_t begin, std::siz
     return lines;
 }
 
-/// Formats a command's help: summary, usage, examples, options.
+/// Formats a command's help: its summary, usage, examples and options.
 class HelpFormatter : public CLI::Formatter {
   public:
     explicit HelpFormatter(const Command& command) : command_(command) {}
@@ -43,7 +43,7 @@ class HelpFormatter : public CLI::Formatter {
                                        make_usage(app, std::move(name)), command_.examples);
         text += make_positionals(app);
         std::string groups = make_groups(app, mode);
-        // CLI11 puts two blank lines between its groups.
+        // CLI11 puts two blank lines between groups of options, of which one is removed.
         if (const std::size_t gap = groups.find("\n\n\n"); gap != std::string::npos) groups.erase(gap, 1);
         return text + groups;
     }
@@ -89,7 +89,7 @@ class HelpFormatter : public CLI::Formatter {
 CommandParser make_command_parser(const Command& command) {
     auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
     app->formatter(std::make_shared<HelpFormatter>(command));
-    app->allow_extras();  // main() reports extra words itself
+    app->allow_extras();  // main() itself reports words that no option takes
     app->set_help_flag("-h,--help", "Print this and exit");
     app->set_version_flag("-V,--version", "", "Print the version and exit");
     Action action = command.define(*app);

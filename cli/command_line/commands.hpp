@@ -1,5 +1,5 @@
-// Table of all sub-commands, in the order of `fp32shim --help`. main.cpp parses a command's options, then runs its
-// action.
+// The table of all sub-commands, in the order of `fp32shim --help`. main.cpp parses the options of a command and then
+// runs its action.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,16 @@ class App;
 
 namespace fp32shim::cli {
 
-/// Exit codes. Only `run`, `bisect` and `sensitivity` return the last three. Once `run` has started its program, it
-/// returns the program's own exit code.
+/// The exit codes of the commands. Only `run`, `bisect` and `sensitivity` return `own_failure`, `not_executable` and
+/// `not_found`. Once `run` has started its program, it returns the program's own exit code.
 namespace exit_code {
 inline constexpr int ok = 0;
 inline constexpr int finding = 1;       ///< the command found a problem
 inline constexpr int usage = 2;         ///< arguments are invalid, or name something that does not exist
 inline constexpr int inconclusive = 3;  ///< the command cannot decide the question
-inline constexpr int no_product = 4;    ///< bisect, sensitivity: the shim saw no product of the program
-/// bisect, sensitivity: a signal killed the program although everything was exact
+/// The shim saw no matrix product of the program (bisect and sensitivity).
+inline constexpr int no_product = 4;
+/// A signal killed the program although all of its products were exact (bisect and sensitivity).
 inline constexpr int was_killed = 5;
 inline constexpr int own_failure = 125;
 inline constexpr int not_executable = 126;
@@ -44,14 +45,14 @@ struct Command {
     /// True if a program and its arguments follow the options, with or without `--`. The command then declares a
     /// positional option `PROGRAM` that takes any number of words. All words after the first belong to the program.
     bool takes_program = false;
-    /// Exit code for wrong arguments.
+    /// The exit code that the command returns for wrong arguments.
     int usage_failure = exit_code::usage;
 };
 
 std::span<const Command> commands();
 
-// Each function is defined in the file or folder with its name, except ps (top), and set and reload
-// (set_and_reload.cpp).
+// Each function declares the options of one command. It is defined in the file or folder that is named after the
+// command, except that `ps` is in top/, and `set` and `reload` are in set_and_reload.cpp.
 Action define_run(CLI::App& app);
 Action define_doctor(CLI::App& app);
 Action define_explain(CLI::App& app);

@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Parses the whole text as a number.
+/// Parses all of `text` as a number. Returns nullopt if it is not a number.
 template <class Number>
 std::optional<Number> parse_number(const std::string& text) {
     Number number{};

@@ -1,5 +1,6 @@
-// Options that several commands share. The type name of an option is its list of words (`table|json`), FILE, FOLDER
-// or another placeholder. --help, errors and completion files use it.
+// Declares the functions that add options which several commands have. The type name of an option is its list of
+// words, such as `table|json`, or a placeholder, such as FILE or FOLDER. The help texts, error messages and
+// completion files use the type names.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,13 +18,15 @@
 
 namespace fp32shim::cli {
 
-/// Returns the word; if it has brackets like `[a,b]`, with a character at its end that keeps CLI11 from splitting it.
-/// without_split_guard() removes this character. After remove_split_guards(), an option removes it from its values.
+/// Returns `word`. If it is in brackets, like `[a,b]`, a further character at its end, the split guard, keeps CLI11
+/// from splitting it at its commas.
 std::string with_split_guard(const std::string& word);
+/// Returns `word` without its split guard, if it has one.
 std::string without_split_guard(const std::string& word);
+/// Makes `option` remove the split guards from its values.
 void remove_split_guards(CLI::Option& option);
 
-/// Adds an option with a closed list of words, in upper or lower case. The error message for another word suggests
+/// Adds an option whose value is one of `words`, in upper or lower case. The error message for another word suggests
 /// the most similar one. The words must be constants that outlive the app.
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
                         const std::vector<std::string_view>& words, const std::string& description);
@@ -32,7 +35,8 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& val
 CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                         const std::string& description);
 
-/// Adds an option that takes words of a closed list, several times or separated by commas and blanks.
+/// Adds an option that takes several of `words`. The option may be given several times, and each value may have
+/// several words, separated by commas and blanks.
 CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                          const std::vector<std::string_view>& words, const std::string& description);
 
@@ -51,15 +55,17 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value
         });
 }
 
-/// Adds the positional option `RECORDING` of commands that read the last run kept here if none is named.
+/// Adds the positional option `RECORDING`. If no recording is named, the command reads the last run that is kept in
+/// the folder .fp32shim.
 CLI::Option* add_recordings(CLI::App& app, std::vector<std::string>& recordings);
 
-/// Adds an option whose value is a name. An empty value, as from an unset variable, is an error. `type` is a
-/// placeholder such as `FILE`.
+/// Adds an option whose value is a name. An empty value, which an unset shell variable gives, is an error. `type` is
+/// a placeholder such as `FILE`.
 CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
                       const std::string& description);
 
-/// Adds `--output FILE`. `value` becomes the path of the file; empty for stdout, which `-` also stands for.
+/// Adds the option `--output FILE`. `value` becomes the path of the file, or empty for `-`. An empty path means
+/// stdout.
 CLI::Option* add_output(CLI::App& app, std::string& value);
 
 /// Adds an option of type `SIZE`, a number as in policies: `4096`, `2K`, `2G`.
@@ -69,20 +75,20 @@ CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& valu
 CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& value, std::int64_t lowest,
                        const std::string& description);
 
-/// Adds an option of type `SECONDS`, from `lowest` to a day.
+/// Adds an option of type `SECONDS`, whose value is at least `lowest` and at most a day.
 CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, double lowest,
                          const std::string& description);
 
 /// Adds an option of type `NUMBER`, a finite number of at least 0.
 CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description);
 
-/// Adds `--format` with these words, the first of which is the default, and `--json` if it is one of them. Calls
-/// `take` with the given word.
+/// Adds the option `--format`, whose value is one of `words`. The first of `words` is the default. If `json` is among
+/// them, also adds `--json`, which is short for `--format json`. Both options call `take` with the word.
 CLI::Option* add_format(CLI::App& app, const std::vector<std::string_view>& words,
                         const std::function<void(const std::string&)>& take);
 
-/// Adds `--format` with a table of formats, each of which has a `name`. `format` becomes the named one, by default
-/// the first.
+/// Adds the option `--format`, whose value is the `name` of one of `formats`. `format` becomes the format with this
+/// name, or by default the first format.
 template <class Format>
 CLI::Option* add_format(CLI::App& app, const Format*& format, std::span<const Format> formats) {
     format = formats.data();
@@ -93,9 +99,9 @@ CLI::Option* add_format(CLI::App& app, const Format*& format, std::span<const Fo
     });
 }
 
-/// If no option chose a format, chooses the one whose `extension` ends the name of the output: the longest if several
-/// do, and the first format if none does. Returns an error message for a name with the ending of a foreign format,
-/// such as `.pdf`; empty otherwise.
+/// If `format` is null because no option chose one, chooses a format by `output`, the name of a file: the format with
+/// the longest `extension` that ends the name, or the first format if no extension does. Returns an error message if
+/// the name has the ending of a format that no command writes, such as `.pdf`; empty otherwise.
 template <class Format>
 std::string choose_format(const Format*& format, const std::string& output, std::span<const Format> formats) {
     if (format != nullptr) return {};
@@ -110,10 +116,10 @@ std::string choose_format(const Format*& format, const std::string& output, std:
     return "--output: found " + policy::in_quotes(output) + "; allowed endings: " + policy::joined(endings);
 }
 
-/// Adds `--format table|json`.
+/// Adds the option `--format table|json`. Sets `is_json` to true if the word is `json`.
 CLI::Option* add_table_or_json(CLI::App& app, bool& is_json);
 
-/// Parses a process id; nullopt if the word is not one.
+/// Parses a process id. Returns nullopt if `word` is not a process id.
 std::optional<std::int32_t> parse_process_id(const std::string& word);
 /// Returns the message for a word that is not a process id.
 std::string invalid_process_id_message(const std::string& word);

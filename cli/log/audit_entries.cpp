@@ -1,4 +1,5 @@
-// Entries of `fp32shim log` for audits, and for the first NaN or infinity.
+// Makes the entries of `fp32shim log` for audits, which measure the error of a call's result, and for the first NaN
+// or infinity of a process.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Chrome's trace format, which Perfetto and chrome://tracing open (`log --format chrome`).
+// Writes Chrome's trace format, which Perfetto and chrome://tracing open (`log --format chrome`).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,8 +22,8 @@ using record::RecordedRow;
 using record::RecordingFacts;
 using record::RecordingReader;
 
-/// Call paths of the events of a trace. Numbers the frames of all recordings; equal paths share their numbers. Takes
-/// some 110 bytes for each distinct decision and 100 for each distinct frame, however many calls there are.
+/// The call paths of the events in a trace. Numbers the frames of all recordings; equal paths share their numbers.
+/// Takes some 110 bytes for each distinct decision and 100 for each distinct frame, however many calls there are.
 class TraceCallPaths {
   public:
     /// Keeps a pointer to `locations`, which must outlive this object.
@@ -41,7 +41,7 @@ class TraceCallPaths {
         return frame = paths_.nodes()[paths_.calls().back().node].parent;
     }
     /// Writes the frames of a path as an array of texts, innermost first. A deep path is cut after the innermost
-    /// frames, because each event of a trace repeats them.
+    /// frames, because each event of a trace repeats its path.
     void write_stack(JsonWriter& json, std::uint32_t frame) const {
         constexpr int most_frames = 32;
         json.open('[');
@@ -52,10 +52,10 @@ class TraceCallPaths {
             json.value(std::string_view(fmt::format("({} frame{} further out)", more, more == 1 ? "" : "s")));
         json.close(']');
     }
-    /// Writes the member `stackFrames` of the trace; nothing if there are no frames.
+    /// Writes the member `stackFrames` of the trace, or nothing if there are no frames.
     void write_frames(JsonWriter& json) const {
-        std::vector<bool> is_product(paths_.nodes().size());  // true for functions that multiply, which are events
-                                                              // and not frames
+        // True for functions that multiply, since a trace has them as events and not as frames.
+        std::vector<bool> is_product(paths_.nodes().size());
         for (const CallsOfPath& calls : paths_.calls()) is_product[calls.node] = true;
         bool is_first = true;
         for (std::size_t index = 1; index < is_product.size(); ++index) {
@@ -75,7 +75,8 @@ class TraceCallPaths {
 
     CallPathTree paths_;
     const RecordingReader* last_ = nullptr;  ///< recording of the last row that was added to paths_
-    std::unordered_map<const RecordingReader*, std::vector<std::uint32_t>> frames_;  ///< frame numbers by row id
+    /// The numbers of frames by row id, for each recording.
+    std::unordered_map<const RecordingReader*, std::vector<std::uint32_t>> frames_;
 };
 
 /// Converts nanoseconds to microseconds, as the shortest JSON number with a point.
@@ -89,8 +90,8 @@ std::string microseconds(std::int64_t nanoseconds) {
 }
 
 /// Writes the format of https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU with complete
-/// events. Times are microseconds since the start of the first recording, because a double cannot hold nanoseconds
-/// since 1970.
+/// events, which have a begin and a duration. Times are microseconds since the start of the first recording, because
+/// a double cannot hold nanoseconds since 1970.
 class ChromeWriter : public LogWriter {
   public:
     explicit ChromeWriter(NativeLocator& locations) : paths_(locations) {}
@@ -109,8 +110,8 @@ class ChromeWriter : public LogWriter {
             json_.key("args").open('{').member("name", text(name)).close('}').close('}').flush();
         }
     }
-    /// Writes a call as a span. A decision without its calls becomes one span from the start of its first call to the
-    /// end of its last.
+    /// Writes a call as a span. If only the decision was recorded and not its single calls, writes one span from the
+    /// start of the decision's first call to the end of its last call.
     bool write_entry(const LogEntry& entry) override {
         if (entry.call != nullptr) {
             const record::RecordedEvent& call = *entry.call;
@@ -119,7 +120,8 @@ class ChromeWriter : public LogWriter {
                               call.is_timed ? "" : "the mean of such calls, because this one was not timed");
         }
         if (entry.counters == nullptr) return true;
-        // A recording has only the return of the first call, so its start is estimated from the mean duration.
+        // A recording has the time at which the first call returned but not its start, so the start is estimated from
+        // the mean duration.
         const record::RecordedCounters& counters = *entry.counters;
         const auto mean_ns = counters.total_ns / std::max<std::uint64_t>(counters.calls, 1);
         const record::RecordedEvent first{.end_ns = counters.first_ns, .duration_ns = mean_ns};
@@ -140,8 +142,8 @@ class ChromeWriter : public LogWriter {
         std::int64_t last = 0;
         for (const LogEntryReader& recording : recordings)
             last = std::max<std::int64_t>(last, recording.facts().process.pid);
-        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one recording of each process, by
-                                                                           // process id
+        // `of_id` has one recording of each process, by process id.
+        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;
         for (const LogEntryReader& recording : recordings) {
             const RecordingFacts& facts = recording.facts();
             TraceProcess& process = trace_processes_[&facts];
@@ -160,7 +162,7 @@ class ChromeWriter : public LogWriter {
     }
     static FieldValue text(std::string_view text) { return text; }
 
-    /// Returns the members with which the spans of a row begin.
+    /// Returns the JSON members with which every span of a row begins.
     std::string head_of(const RecordedRow& recorded, const RecordingReader& recording) {
         const MergedRow row = to_merged_row(recorded);
         const std::string name = row.function + " " + row.size_text();
@@ -169,7 +171,7 @@ class ChromeWriter : public LogWriter {
         if (const std::uint32_t frame = paths_.frame_of(recording, recorded); frame != 0) json.member("sf", frame);
         return json.member("ph", text("X")).take_text();
     }
-    /// Returns the arguments of spans of a row.
+    /// Returns the JSON members of `args`, which all spans of a row have in common.
     std::string arguments_of(const RecordedRow& recorded, const RecordingReader& recording) {
         static const std::vector<RowColumn> columns = row_columns_named(
             {"caller", "provider", "scope", "where", "requested", "source", "rule", "applied", "reason"});
@@ -179,8 +181,8 @@ class ChromeWriter : public LogWriter {
         paths_.write_stack(json.key("stack"), paths_.frame_of(recording, recorded));
         return json.take_text();
     }
-    /// Writes a span in the viewer's line `thread`. `about_duration` is a remark on the duration, or empty. Returns
-    /// false if stdout cannot be written.
+    /// Writes a span, which the viewer shows in the line of `thread`. `about_duration` is a remark on the duration,
+    /// or empty. Returns false if stdout cannot be written.
     bool write_span(const LogEntry& entry, std::int64_t begin_ns, std::int64_t thread,
                     std::string_view about_duration) {
         const TraceProcess& process = trace_processes_.find(&entry.facts)->second;
@@ -205,8 +207,8 @@ class ChromeWriter : public LogWriter {
         std::int64_t number = 0;  ///< number of the process in the trace
         const RecordingReader* recording = nullptr;
     };
-    std::unordered_map<const RecordingFacts*, TraceProcess>
-        trace_processes_;  ///< processes of the trace, by recording
+    /// The processes of the trace, by recording.
+    std::unordered_map<const RecordingFacts*, TraceProcess> trace_processes_;
     TraceCallPaths paths_;
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };

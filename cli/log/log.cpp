@@ -36,8 +36,8 @@ struct LogOptions {
     CallFilter filter;
 };
 
-/// Time between two readings of a recording by `log --follow`: for recordings with calls, then for recordings with
-/// decisions only.
+/// The time between two readings of a recording by `log --follow`. Recordings with single calls are read more often
+/// than recordings that have only decisions.
 constexpr auto interval_for_calls = std::chrono::milliseconds(200);
 constexpr auto interval_for_decisions = std::chrono::milliseconds(1000);
 
@@ -50,7 +50,7 @@ void enlarge_output_buffer() {
 
 bool output_is_open() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-/// Prints a note, if recordings have decisions but no single calls, that explains how to record calls.
+/// If recordings have decisions but no single calls, prints a note that explains how to record calls.
 void warn_calls_not_recorded(const std::vector<LogEntryReader>& sources, const LogOptions& options) {
     if (options.rows) return;
     const auto is_summary = [](const LogEntryReader& source) { return !source.has_calls(); };
@@ -67,8 +67,8 @@ void warn_calls_not_recorded(const std::vector<LogEntryReader>& sources, const L
 void write_merged(std::vector<LogEntryReader>& sources, LogWriter& writer) {
     std::optional<Progress> progress;
     if (isatty(STDOUT_FILENO) != 1)
-        progress.emplace("writing entries");  // on a terminal, the entries themselves show
-                                              // progress
+        // On a terminal, the entries themselves show progress.
+        progress.emplace("writing entries");
     std::size_t written = 0;
     using Next = std::pair<std::int64_t, std::size_t>;  // time of the next entry, and index in `sources`
     std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
@@ -85,8 +85,7 @@ void write_merged(std::vector<LogEntryReader>& sources, LogWriter& writer) {
     }
 }
 
-/// Maximum number of recordings that are open at the same time, because a process may be limited to some thousand
-/// files.
+/// The maximum number of recordings that are open at the same time. A process may be limited to some thousand files.
 constexpr std::size_t open_at_a_time = 32;
 
 std::vector<LogEntryReader> open_sources(const std::vector<std::string>& paths, const LogOptions& options,
@@ -110,8 +109,8 @@ std::vector<LogEntryReader> open_sources(const std::vector<std::string>& paths, 
 
 void follow(LogEntryReader& source, LogWriter& writer) {
     for (;;) {
-        // The state is asked for first. If the process has ended by then, this reading gets everything that it
-        // recorded.
+        // The state of the process is asked for before its recording is read. If the process has ended by then, this
+        // reading gets everything that the process recorded.
         const bool has_ended = source.recording().state() != record::RecordingState::live;
         const bool is_last = !source.read_again() || has_ended;
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last) {
@@ -129,7 +128,7 @@ int log(LogOptions& options) {
         return usage_error("log", problem);
     if (!default_to_last_runs("log", 1, options.recordings)) return exit_code::usage;
     RecordingPaths found = find_recordings(options.recordings);
-    // A run has a file for its children, too, which records no process.
+    // A run of `fp32shim run` also has a file that lists its uncovered children. It has no calls and is left out.
     const std::string first = found.paths.empty() ? "" : found.paths.front();
     std::erase_if(found.paths, is_children_file);
     if (print_errors_or_notes("log", found)) return exit_code::usage;

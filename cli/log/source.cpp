@@ -30,7 +30,7 @@ std::optional<std::int64_t> LogEntryReader::next_entry_time() {
     return is_audit_next_ ? audit : entry;
 }
 
-/// Returns the time of the next call or decision.
+/// Returns the time of the next call or decision; nullopt after the last one.
 std::optional<std::int64_t> LogEntryReader::next_call_or_row_time() {
     if (!has_calls_) {
         if (!are_rows_loaded_) load_rows();
@@ -69,7 +69,7 @@ void LogEntryReader::load_rows() {
     if (is_one_of_many_) recording_->close_until_next_read();
 }
 
-/// Loads the audits that the file has got since the last reading.
+/// Loads the audits that were added to the file since it was last read.
 void LogEntryReader::load_audits() {
     are_audits_loaded_ = true;
     audits_.erase(audits_.begin(), audits_.begin() + static_cast<std::ptrdiff_t>(std::exchange(next_audit_, 0)));

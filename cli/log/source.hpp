@@ -1,4 +1,4 @@
-// Reads what `fp32shim log` prints of one recording, in the order of time and a few entries at a time.
+// Reads the entries that `fp32shim log` prints about one recording, in the order of time.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@
 
 namespace fp32shim::cli {
 
-/// Reads the entries of one recording. They are calls, each at the time of its return, or distinct decisions, each at
-/// the return of its last call. If they are calls, audits are entries too, each after its call. Takes memory for each
-/// thread's slot or each decision, and for each audit.
+/// Reads the entries of one recording. If it has single calls, each call is an entry at the time of its return, and
+/// each audit is an entry after its call. Otherwise, each distinct decision is an entry at the time when its last
+/// call returned. Takes memory for each thread or each decision, and for each audit.
 class LogEntryReader {
   public:
     /// Keeps a reference to the filter. With `with_rows`, entries are decisions even if calls were recorded, and
@@ -37,9 +37,9 @@ class LogEntryReader {
     /// Writes the entry that next_entry_time() found. Returns false if stdout cannot be written.
     bool write_next(LogWriter& writer);
 
-    /// Reads the file of a running process again. next_entry_time() then continues with new entries: later calls, or
-    /// decisions that have more calls than when next_entry_time() last returned them. Returns false if the file
-    /// cannot be read any more; entries that were read before stay.
+    /// Reads the file of a running process again. Afterwards, next_entry_time() continues with new entries: later
+    /// calls, or decisions that have more calls than when next_entry_time() last returned them. Returns false if the
+    /// file cannot be read any more; entries that were read before stay.
     bool read_again();
 
     /// Returns the number of calls that pass the filter and have sizes that are rounded up.
@@ -61,24 +61,25 @@ class LogEntryReader {
     bool has_audits_;
     bool is_one_of_many_;
 
-    std::optional<record::MergedEventCursor> events_;  ///< cursor over calls; absent until reading begins after
-                                                       ///< construction or read_again()
+    /// The cursor over calls; absent until reading begins after construction or read_again().
+    std::optional<record::MergedEventCursor> events_;
     std::optional<record::RecordedEvent> next_event_;
-    std::vector<std::uint64_t>
-        last_;  ///< RecordedEvent::ticks of the last call that was read, by RecordedEvent::slot
+    /// The ticks (RecordedEvent::ticks) of the last call that was read, by RecordedEvent::slot.
+    std::vector<std::uint64_t> last_;
 
     bool are_rows_loaded_ = false;
     std::vector<record::RecordingReader::RowCounters> rows_;  ///< decisions to write, in the order of time
     std::size_t next_row_ = 0;
-    std::unordered_map<std::uint32_t, std::uint64_t>
-        calls_;  ///< number of calls before the last read_again(), by row id
+    /// The number of calls before the last read_again(), by row id.
+    std::unordered_map<std::uint32_t, std::uint64_t> calls_;
     std::uint64_t unknown_events_ = 0;
 
     bool are_audits_loaded_ = false;
     bool is_audit_next_ = false;
     std::vector<record::RecordedAudit> audits_;  ///< audits to write, in the order of time
     std::size_t next_audit_ = 0;
-    std::unordered_map<std::uint32_t, std::size_t> audits_read_;  ///< number of audits read so far, by slot
+    /// The number of audits read so far, by RecordedAudit::slot.
+    std::unordered_map<std::uint32_t, std::size_t> audits_read_;
 };
 
 }  // namespace fp32shim::cli

@@ -36,7 +36,8 @@ constexpr Column<LogEntry> common_columns[] = {
     {"executable", [](const LogEntry& entry) { return FieldValue::text_or_null(entry.facts.process.executable); }},
 };
 
-/// Places of the fields in the event of a call. The field `host_ns` belongs to the call, the others to its decision.
+/// The position of each field in the event of a call. The field `host_ns` belongs to the call, and all other fields
+/// belong to its decision.
 enum FieldPlace : std::size_t {
 #define DECISION_FIELD(key, ...) place_of_##key,
 #define CALL_FIELD(key, ...) place_of_##key,
@@ -48,7 +49,7 @@ FieldValue duration_of(const record::RecordedEvent& call) {
     return call.is_timed ? FieldValue(call.duration_ns) : FieldValue();
 }
 
-/// Returns a decision with the counters of one recording, in the form that reports use.
+/// Returns the decision of an entry, with its counters if the entry has any, in the form that reports use.
 MergedRow row_of(const LogEntry& entry) {
     MergedRow row = to_merged_row(entry.row);
     if (entry.counters == nullptr) return row;
@@ -110,7 +111,7 @@ class TableWriter : public LogWriter {
     std::size_t process_width_ = 0;
 };
 
-/// Writes the events of docs/schema.md, one per line or all in an array.
+/// Writes the events of docs/schema.md as JSON, one event per line or all events in one array.
 class JsonLogWriter : public LogWriter {
   public:
     explicit JsonLogWriter(bool is_array) : is_array_(is_array) {}
@@ -141,7 +142,8 @@ class JsonLogWriter : public LogWriter {
     }
 
   private:
-    /// Returns the members of a decision that precede the duration of its call, and those that follow it.
+    /// Returns the JSON members of a decision that precede the duration of its call, and those that follow the
+    /// duration.
     static std::pair<std::string, std::string> members_around_duration(const LogEntry& entry) {
         const MergedRow row = row_of(entry);
         JsonWriter before, behind;
@@ -149,7 +151,7 @@ class JsonLogWriter : public LogWriter {
         behind.members(decision_columns().subspan(place_of_host_ns), row);
         return {before.take_text(), behind.take_text()};
     }
-    /// Writes an object. Its text must end with a line feed.
+    /// Writes a JSON object, whose text must end with a line feed.
     bool put_object(std::string_view object) {
         if (!is_array_) return write_to_stdout(object);
         object.remove_suffix(1);
@@ -162,8 +164,8 @@ class JsonLogWriter : public LogWriter {
     bool has_entries_ = false;
 };
 
-/// Writes the events of docs/schema.md, except `start` and audits, as CSV. The columns are the keys of `row`. The
-/// counts are empty in the line of a call.
+/// Writes the events of docs/schema.md, except `start` and audits, as CSV. The columns are the keys of the event
+/// `row`. The counts are empty in the line of a call.
 class CsvWriter : public LogWriter {
   public:
     void write_beginning(std::span<const LogEntryReader>) override {

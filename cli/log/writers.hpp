@@ -1,4 +1,5 @@
-// Formats of `fp32shim log`. Each is a writer that receives calls, decisions and audits one after the other.
+// The output formats of `fp32shim log`. Each format is a writer that receives calls, decisions and audits one after
+// the other.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@ struct LogEntry {
 
     /// Returns the name of the event in docs/schema.md.
     std::string_view event_name() const;
-    /// Returns the time at which the call, or the last call of the decision, returned.
+    /// Returns the time at which the call, the last call of the decision, or the audit ended.
     std::int64_t time_ns() const;
 };
 
@@ -36,7 +37,7 @@ struct LogEntry {
 class LogWriter {
   public:
     virtual ~LogWriter() = default;
-    /// Receives all recordings before the first entry. They must not be moved afterwards.
+    /// Receives all recordings before the first entry. The recordings must not be moved afterwards.
     virtual void write_beginning(std::span<const LogEntryReader> recordings) = 0;
     /// Writes one entry. Formats without a place for audits write nothing for them. Returns false if stdout cannot be
     /// written.
@@ -52,7 +53,7 @@ class LogWriter {
 template <class Value>
 class RowValueCache {
   public:
-    /// Returns the cached value of an entry's row. If there is none, `make` makes it.
+    /// Returns the cached value of an entry's row. If there is no cached value, `make` makes it.
     template <class Make>
     const Value& value_of(const LogEntry& entry, const Make& make) {
         if (kept_.empty()) kept_.resize(4096);
@@ -74,10 +75,10 @@ class RowValueCache {
 
 // --- Entries for audits, and for the first NaN or infinity
 
-/// Returns the name of the event in docs/schema.md: `audit`, `nonfinite` or `received`.
+/// Returns the name that docs/schema.md gives to the event of an audit: `audit`, `nonfinite` or `received`.
 std::string_view event_name_of(const record::RecordedAudit& audit);
 
-/// Returns the columns that only this kind of event has.
+/// Returns the columns that only the events of this kind of audit have.
 std::span<const Column<record::RecordedAudit>> audit_event_columns(const record::RecordedAudit& audit);
 
 /// Returns the result of an audit as text: `tf32 with fp32: norm 1.2e-04, row or column 3.0e-04, component 2.2e-05`.
@@ -94,7 +95,7 @@ std::string with_host_and_rank(std::string_view what, const record::ProcessFacts
 
 struct LogFormat {
     std::string_view name;
-    /// Makes a writer of this format. `locations` must outlive it.
+    /// Makes a writer of this format. `locations` must outlive the writer.
     std::unique_ptr<LogWriter> (*make_writer)(NativeLocator& locations);
 };
 

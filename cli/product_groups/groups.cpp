@@ -14,7 +14,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Finds the source file of a Python location such as `train.py:41 Model.forward` among the frames of the call path.
+/// Sets the source file and the line of `group`, whose location is a line of Python such as `train.py:41
+/// Model.forward`, if a frame of the row's call path has this line.
 void find_source_file(const record::RecordedRow& row, const record::RecordingReader& recording, ProductGroup& group) {
     std::size_t frames = 0;
     for (auto id = row.stack; id != 0 && frames < 300; ++frames) {
@@ -36,7 +37,7 @@ bool is_lowered(policy::AppliedFormat applied, policy::Dtype dtype) {
            applied != policy::AppliedFormat::fp64_emulated;
 }
 
-/// Adds the calls of a group. If the map has the group already, its entry is increased.
+/// Adds `group` with its calls to `met`. If the map has the group already, its numbers are increased.
 void add_calls_of_group(std::map<GroupKey, RecordedProducts::RecordedGroup>& met, const ProductGroup& group,
                         bool was_lowered, std::string_view format) {
     const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::RecordedGroup{group, was_lowered});

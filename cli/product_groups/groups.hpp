@@ -1,4 +1,5 @@
-// Groups products that a policy can tell apart. A group is one function at one size, at one location of the program.
+// Divides the matrix products of a program into groups that the rules of a policy can tell apart. A group has the
+// calls of one function at one size, from one location of the program.
 #pragma once
 
 #include <compare>
@@ -17,63 +18,65 @@
 
 namespace fp32shim::cli {
 
-/// Location of a product in the program, in the form that rules use.
+/// The location of a product in the program, in the form that rules of policies use.
 struct GroupLocation {
-    std::string text;  ///< `train.py:41 Model.forward`, or a call site (call_site_for_rules()); empty:
-                       ///< unknown
-    bool is_call_site =
-        false;  ///< `text` is a call site in compiled code, or is empty for code generated at run time
+    /// A line of Python such as `train.py:41 Model.forward`, or a call site in compiled code, as
+    /// call_site_for_rules() returns it; empty if it is unknown.
+    std::string text;
+    /// True if `text` is a call site in compiled code, or is empty because the code was generated at run time.
+    bool is_call_site = false;
 
     auto operator<=>(const GroupLocation&) const = default;
 };
 
-/// Facts that identify a group.
+/// The facts that identify a group of products.
 struct GroupKey {
-    std::string scope;  ///< labels joined by `/`; empty outside of all scopes
+    std::string scope;  ///< labels of the scopes around the product, joined by `/`; empty outside of all scopes
     GroupLocation location;
     std::string function;
-    std::int64_t m = -1, n = -1, k = -1, batch = 1;  ///< -1 if the function has no such size or it is unknown
-    bool is_folded = false;                          ///< sizes were rounded up to powers of two, so they are upper
-                                                     ///< bounds
+    /// A size is -1 if the function does not have it or if it is unknown.
+    std::int64_t m = -1, n = -1, k = -1, batch = 1;
+    /// The sizes were rounded up to powers of two, so they are upper bounds.
+    bool is_folded = false;
 
     auto operator<=>(const GroupKey&) const = default;
-    /// Returns `64x64x32 batch 8`.
+    /// Returns the sizes as text: `64x64x32 batch 8`.
     std::string size_text() const;
 };
 
 struct ProductGroup {
     GroupKey key;
-    std::string where;       ///< location for people: the line, even in compiled code, if it is known
+    std::string where;       ///< location to show to people: the source line if it is known, even in compiled code
     std::string file;        ///< source file of the line; empty: unknown
     std::uint32_t line = 0;  ///< line in the file; 0: unknown
     std::uint64_t calls = 0;
     double work = 0;  ///< floating-point operations of all calls
 
-    /// Returns `train.py:41 Model.forward`, with the scope if there is one.
+    /// Returns the location as text: `train.py:41 Model.forward`, with the scope if there is one.
     std::string location_text() const;
     /// Returns location_text(), followed by the function and its size.
     std::string full_text() const { return location_text() + ' ' + key.function + ' ' + key.size_text(); }
 };
 
-/// Returns the key of the line, in its scope, that a group belongs to.
+/// Returns the scope and the line to which a group belongs, as a key of maps.
 inline std::pair<std::string, GroupLocation> line_key(const ProductGroup& group) {
     return {group.key.scope, group.key.location};
 }
 
-/// Range of calls of one group, by their numbers in a process, from 1.
+/// A range of calls of one group. The calls of a group in a process are numbered from 1.
 struct CallRange {
     std::size_t group = 0;  ///< index in GroupList::all()
     std::uint64_t first = 0;
-    std::uint64_t last = 0;  ///< 0: no range; all calls are meant
+    std::uint64_t last = 0;  ///< 0 if there is no range, so that all calls are meant
 
     auto operator<=>(const CallRange&) const = default;
 };
 
-/// Set of groups, as rising indices in GroupList::all().
+/// A set of groups: their indices in GroupList::all(), in ascending order.
 using Subset = std::vector<std::size_t>;
 
-/// Returns a sentence, without its full stop, about places of which nothing is known because runs made fewer of their
-/// calls than another run. `why` tells which runs.
+/// Returns a sentence, without its full stop, which says that nothing is known about `places`, because some runs made
+/// fewer of the calls there than another run. `why` tells which runs.
 std::string untried_places_text(const std::string& places, std::string_view why);
 
 Subset union_of(const Subset& a, const Subset& b);
@@ -81,7 +84,7 @@ Subset union_of(const Subset& a, const Subset& b);
 Subset without(const Subset& a, const Subset& b);
 bool contains(const Subset& set, std::size_t member);
 
-/// List of all groups that occurred in the runs of a search. The index of a group never changes.
+/// The list of all groups that occurred in the runs of a search. The index of a group never changes.
 class GroupList {
   public:
     /// Returns the index of a group. Adds the group if it is new.
@@ -91,10 +94,10 @@ class GroupList {
     double work_of(const Subset& set) const;
     double total_work() const;
     Subset everything() const;
-    /// Lets split() sort from now on by these ranks of lines, largest first, and then by work. Lines without a rank
-    /// come last.
+    /// Sets the ranks of lines by which split() sorts from now on, largest first. Lines of equal rank are sorted by
+    /// work. Lines without a rank come last.
     void set_line_ranks(std::map<std::pair<std::string, GroupLocation>, double> ranks) { ranks_ = std::move(ranks); }
-    /// Returns the number of lines, in their scopes, that the groups belong to.
+    /// Returns the number of distinct pairs of a scope and a line to which the groups belong.
     std::size_t line_count() const;
     /// Divides `set` into subsets with equal `key_of(group)`, sorted by rank and work, largest first.
     template <class KeyOf>
@@ -117,40 +120,43 @@ class GroupList {
     std::map<std::pair<std::string, GroupLocation>, double> ranks_;
 };
 
-/// Types of operands whose products are tried: all but float64 and complex128, or only these two.
+/// The types of operands whose products a search tries at other precisions: `float32` means all types but float64 and
+/// complex128, and `float64` means only these two.
 enum class TriedTypes : std::uint8_t { float32, float64 };
 
 constexpr std::string_view to_string(TriedTypes types) {
     return types == TriedTypes::float64 ? "float64" : "float32";
 }
 
-/// Returns true if products of a type are among those that are tried.
+/// Returns true if `types` include `dtype`.
 constexpr bool is_tried_type(TriedTypes types, policy::Dtype dtype) {
     return policy::is_double(dtype) == (types == TriedTypes::float64);
 }
 
-/// Products of the tried types, as one run recorded them.
+/// The products that one run recorded, of the types of operands that a search tries.
 struct RecordedProducts {
     struct RecordedGroup {
         ProductGroup group;
         bool was_lowered = false;         ///< some calls of the group ran below the format in which they were called
-        std::set<std::string> formats{};  ///< words of the formats in which its calls ran
+        std::set<std::string> formats{};  ///< names of the formats in which calls of the group ran
     };
-    std::vector<RecordedGroup> groups;             ///< groups with their calls and work in this run
-    std::map<std::string, std::uint64_t> reasons;  ///< number of calls that were not lowered, by reason
+    std::vector<RecordedGroup> groups;  ///< groups with their calls and work in this run
+    /// The numbers of the calls that did not run below their own format, by the reason.
+    std::map<std::string, std::uint64_t> reasons;
     std::uint64_t calls = 0;
-    std::uint64_t calls_on_gpu = 0;          ///< number of calls among `calls` that ran on a GPU
-    std::uint64_t calls_of_other_types = 0;  ///< number of calls that are not among `calls`
-    std::map<std::string, std::uint64_t>
-        by_onednn{};  ///< number of products of oneDNN and XLA by line; no policy lowers them
+    std::uint64_t calls_on_gpu = 0;  ///< number of calls among `calls` that ran on a GPU
+    /// The number of calls with other types of operands, which are not in `calls`.
+    std::uint64_t calls_of_other_types = 0;
+    /// The numbers of products of oneDNN and XLA, which no policy lowers, by line of the program.
+    std::map<std::string, std::uint64_t> by_onednn{};
 };
 
-/// Reads the recordings of runs.
+/// Reads the recorded products of a program's runs and finds their groups.
 class RecordedProductsReader {
   public:
-    /// Reads the products of some types from all recordings in a folder.
+    /// Reads the products whose operands have one of `types` from all recordings in a folder.
     RecordedProducts read(const std::string& folder, TriedTypes types);
-    /// Returns the group of a row, without calls and work.
+    /// Returns the group to which the calls of a row belong. Its `calls` and `work` are not set.
     ProductGroup group_of(const record::RecordedRow& row, const record::RecordingReader& recording);
 
   private:

@@ -19,17 +19,18 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A rule of the policy that is written.
+/// A rule of a policy, before it is written as text.
 struct PolicyRule {
-    std::vector<std::string> scopes;         ///< empty: any scope
-    std::vector<std::string> locations;      ///< globs; empty: any location
+    std::vector<std::string> scopes;  ///< scopes to which the rule applies; empty for any scope
+    /// The globs for the locations to which the rule applies; empty for any location.
+    std::vector<std::string> locations;
     std::string text;                        ///< glob for the source text of the line in `locations`; empty: any text
-    bool are_call_sites = false;             ///< `locations` are call sites
+    bool are_call_sites = false;             ///< true if `locations` are call sites in compiled code
     std::vector<std::string> unless_scopes;  ///< inner scopes of `scopes` to which the rule does not apply
-    const GroupKey* product = nullptr;       ///< function and sizes; null: any
+    const GroupKey* product = nullptr;       ///< function and sizes to which the rule applies; null for any product
     Subset groups;                           ///< known groups to which the rule applies
-    CallRange calls;  ///< calls of the only group to which the rule applies; all if there is no
-                      ///< range
+    /// The calls of the group to which the rule applies, if it is limited to a range of one group's calls.
+    CallRange calls;
 };
 
 /// Returns the text as a basic string of TOML. Characters that are not plain are written as \uNNNN, because print()
@@ -50,7 +51,7 @@ std::string quoted_toml(std::string_view text) {
     return quoted + '"';
 }
 
-/// Returns `key = "glob"` or `key = ["glob", "glob"]`.
+/// Returns an entry of TOML: `key = "glob"` for one glob, or `key = ["glob", "glob"]` for several.
 std::string globs_entry(std::string_view key, const std::vector<std::string>& globs) {
     std::string list;
     for (const std::string& glob : globs) list += (list.empty() ? "" : ", ") + quoted_toml(glob);
@@ -62,7 +63,8 @@ std::string texts_entry(std::string_view key, std::vector<std::string> texts) {
     return globs_entry(key, texts);
 }
 
-/// Returns the entry for a size; empty if the size is unknown. A folded size stands for all sizes above its half.
+/// Returns the TOML entry by which a rule selects a size; empty if the size is unknown. With `is_folded`, the size
+/// was rounded up to a power of two, so it stands for all sizes above its half.
 std::string size_entry(std::string_view key, std::int64_t size, bool is_folded) {
     if (size < 0) return {};
     if (is_folded && size > 1) return fmt::format(", {} = \">{} <={}\"", key, size / 2, size);
@@ -71,7 +73,7 @@ std::string size_entry(std::string_view key, std::int64_t size, bool is_folded) 
 
 constexpr std::string_view float64_condition = R"(dtype = ["float64", "complex128"])";
 
-/// Returns the word for products that run as they are called.
+/// Returns the precision word with which products of the given types run as they are called.
 std::string_view exact_word(TriedTypes types) { return types == TriedTypes::float64 ? "fp64" : "highest"; }
 
 /// Returns the rule for all products to which no earlier rule applies.
@@ -105,8 +107,8 @@ std::string rule_text(const PolicyRule& rule, std::string_view name, std::string
     return text;
 }
 
-/// Ways to name the location of a product, the broadest first. `exact` names it as it was recorded; the others still
-/// match after an edit.
+/// The forms in which a rule can name the location of a product, the broadest first: the function, the source text of
+/// the line, or the exact location as it was recorded. The first two forms still match after an edit of the program.
 enum class LocationForm : std::uint8_t { function, text, exact };
 
 /// Returns a glob for a location's function: `train.py:* forward`, `libphysics.so!solve`; empty if the function is
@@ -120,11 +122,11 @@ std::string function_glob(const GroupLocation& location) {
     return location.text.find('!') == std::string::npos ? std::string() : literal_glob(without_offset(location.text));
 }
 
-/// Finds rules that apply to the chosen groups and to no other known ones.
+/// Finds rules that apply to the chosen groups and to no other known groups.
 class PolicyRuleFinder {
   public:
-    /// Prepares the rules. `survives_edits` prefers rules that still match after an edit of the program. `texts` may
-    /// be null.
+    /// Prepares the rules. With `survives_edits`, rules that still match after an edit of the program are preferred;
+    /// they may name source lines of `texts`, which may be null.
     PolicyRuleFinder(const GroupList& groups, const Subset& chosen, bool survives_edits, const SourceLineTexts* texts)
         : groups_(groups), chosen_(chosen) {
         for (std::size_t i = 0; i < groups.all().size(); ++i) {
@@ -139,8 +141,8 @@ class PolicyRuleFinder {
         }
     }
 
-    /// Returns rules that name only locations, if that is enough. Otherwise rules name the scope, or both, or also
-    /// function and sizes.
+    /// Returns the rules. A rule names only locations if that is enough to select its groups. Otherwise it names the
+    /// scope, or the location and the scope, or also the function and the sizes.
     std::vector<PolicyRule> rules() {
         std::vector<PolicyRule> rules;
         Subset rest = chosen_;
@@ -154,7 +156,8 @@ class PolicyRuleFinder {
 
   private:
     static constexpr LocationForm forms[] = {LocationForm::function, LocationForm::text, LocationForm::exact};
-    /// Form, kind of location, glob, and function glob (only for the form `text`).
+    /// The key of a location: its form, whether it is a call site, its glob, and, only for the form `text`, the glob
+    /// of the function.
     using LocationKey = std::tuple<LocationForm, bool, std::string, std::string>;
     struct LocationGlobs {
         std::string function, text, exact;
@@ -189,8 +192,8 @@ class PolicyRuleFinder {
         return result;
     }
 
-    /// Adds a location to a rule, in the broadest form that matches only chosen groups. Returns false if there is
-    /// none.
+    /// Adds the location of a group to a rule, in the broadest form that matches only chosen groups. Returns false if
+    /// no form does.
     bool name_location(std::size_t group, bool with_scope, bool with_product, PolicyRule& rule) const {
         for (const LocationForm form : forms) {
             const auto found = by_location_.find(key_of(group, form));
@@ -269,7 +272,8 @@ std::vector<PolicyRule> merged_rules(const std::vector<PolicyRule>& rules) {
     return result;
 }
 
-/// Returns the beginning of a policy. If `is_for_users` is true and the policy previews on a CPU, a comment says so.
+/// Returns the beginning of a policy. If `is_for_users` is true and the policy makes a CPU imitate the lower formats
+/// of a GPU, a comment in the policy says so.
 std::string policy_head(std::string_view default_precision, const PolicySettings& settings, bool is_for_users) {
     if (settings.types == TriedTypes::float64) default_precision = "native";
     std::string text = fmt::format("schema = 1\nname = {}\ndefault = {}\n", quoted_toml(settings.name),
@@ -348,7 +352,8 @@ std::string policy_assigning(const GroupList& groups, const std::vector<Precisio
     bool names_scopes = false;
     std::size_t number = 0;
     for (const PrecisionAssignment& part : assigned) {
-        constexpr std::size_t most_with_comments = 900;  // a policy may have 1000 rules
+        // Without comments, rules are merged, since a policy may have at most 1000.
+        constexpr std::size_t most_with_comments = 900;
         std::vector<PolicyRule> rules = PolicyRuleFinder(groups, part.groups, true, texts).rules();
         const bool has_comments = comment_on && rules.size() <= most_with_comments;
         if (!has_comments) rules = merged_rules(rules);

@@ -13,56 +13,59 @@
 
 namespace fp32shim::cli {
 
-/// Texts of the groups' source lines, for people and for rules that find a line again after an edit. Each file is
-/// read once.
+/// The texts of the source lines that make the calls of groups. They are shown to people, and rules use them to find
+/// a line again after an edit. Each file is read once.
 class SourceLineTexts {
   public:
-    /// Reads the lines. `recorded_ns` is the time of the calls. If a file was changed later, its lines may have
-    /// changed too.
+    /// Reads the source lines of `groups`. `recorded_ns` is the time of the calls. If a file was changed later, its
+    /// lines may have changed too.
     SourceLineTexts(const GroupList& groups, std::int64_t recorded_ns);
 
     /// Returns the text of the source line that calls the group's products; empty if it is unknown.
     std::string text_of(const ProductGroup& group) const;
-    /// Returns a glob for the `text` of a rule; empty if the line's text is not known for certain.
+    /// Returns a glob for the group's source line, for the key `text` of a rule; empty if the text of the line is not
+    /// known for certain.
     std::string glob_of(const ProductGroup& group) const;
 
   private:
     Json files_;
 };
 
-/// Settings of a policy other than its rules, by their words in policy files.
+/// The settings of a policy besides its rules, as the words that policy files use.
 struct PolicySettings {
-    std::string precision;                   ///< precision of the lowered groups
-    std::string cpu;                         ///< `[cpu] mode`; empty: the environment decides
-    std::string name;                        ///< name of the policy, and the beginning of its rules' names
+    std::string precision;  ///< precision of the lowered groups
+    std::string cpu;        ///< CPU mode (`[cpu] mode` in policies); empty if the environment decides
+    std::string name;       ///< name of the policy, and the beginning of its rules' names
     TriedTypes types = TriedTypes::float32;  ///< types to which the rules apply; others run as the program asks
-    std::optional<std::uint64_t> seed{};     ///< `[cpu] stochastic_seed`; absent: previews round to nearest
+    /// `[cpu] stochastic_seed` in policies; absent if previews on a CPU round to nearest.
+    std::optional<std::uint64_t> seed{};
 };
 
-/// Returns a policy that runs only the groups `lowered` at the lower precision; if `calls` is a range, only these
-/// calls of its group. Everything else of the settings' types is exact, including unknown groups, whatever the
-/// program requests.
+/// Returns a policy that runs only the groups `lowered` at the precision of `settings`. If `calls` is a range of
+/// calls of one group, the policy lowers only this range of the group. All other products of the settings' types run
+/// exactly, including those of unknown groups, whatever the program requests.
 std::string policy_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 
-/// Groups, and the precision that all of them get.
+/// Some groups, and the precision at which all of them run.
 struct PrecisionAssignment {
     Subset groups;
-    std::string precision;  ///< a word for a rule's precision
+    std::string precision;  ///< precision at which the groups run, as a word of policy rules
 };
 
-/// Returns comment lines, without `#`, for a rule about some groups.
+/// A function that returns the comment lines, without `#`, of a rule about `groups`.
 using CommentOn = std::function<std::vector<std::string>(const Subset& groups)>;
 
-/// Returns a policy that runs groups at the precisions assigned to them, and all others at that of the settings,
-/// unless the program itself requests another. `comment_on` and `texts` may be null. The rules should still match
-/// after an edit of the program: they name a function if that is enough, otherwise the text of a line, then sizes,
-/// and a line number or an offset last.
+/// Returns a policy that runs groups at the precisions assigned to them, and all other products at the precision of
+/// `settings`, unless the program itself requests another precision. The rules should still match after an edit of
+/// the program: they name a function if that is enough, otherwise the text of a line, then sizes, and a line number
+/// or an offset last. `comment_on` and `texts` may be null.
 std::string policy_assigning(const GroupList& groups, const std::vector<PrecisionAssignment>& assigned,
                              const PolicySettings& settings, const CommentOn& comment_on,
                              const SourceLineTexts* texts);
 
-/// Returns policy_assigning() with full precision for the groups `exact`.
+/// Returns a policy that runs the groups `exact` at full precision and all other products at the precision of
+/// `settings`, with the rules of policy_assigning().
 std::string policy_lowering_all_but(const GroupList& groups, const Subset& exact, const PolicySettings& settings,
                                     const CommentOn& comment_on = nullptr, const SourceLineTexts* texts = nullptr);
 

@@ -1,4 +1,4 @@
-// Functions of groups and of sets of groups, which need no recording.
+// Defines the functions of groups.hpp that work on groups and sets of groups without reading recordings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -56,7 +56,7 @@ std::size_t GroupList::line_count() const { return split(everything(), line_key)
 
 double GroupList::total_work() const { return work_of(everything()); }
 
-/// Returns the largest rank of a set's lines.
+/// Returns the largest rank of the lines to which the groups of a set belong; -1 if no line has a rank.
 double GroupList::rank_of(const Subset& set) const {
     double largest = -1;
     for (const std::size_t member : set)

@@ -10,7 +10,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns 120603 for `cublasLt 12.6.3`; 0: the text does not end in a version.
+/// Returns the version at the end of `identity` as a number: 120603 for `cublasLt 12.6.3`; 0 if the text does not end
+/// in a version.
 std::int32_t version_in(const std::string& identity) {
     int major = 0, minor = 0, patch = 0;
     const std::string version = identity.substr(identity.rfind(' ') + 1);

@@ -1,4 +1,4 @@
-// Algorithms of cublasLt in recordings.
+// Describes the algorithms of cublasLt that recorded calls used.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace fp32shim::cli {
 
-/// Returns the row of known_wrong.def that names the algorithm of these calls, in a library that a process used;
-/// nullptr: none does, or the library's version is not known.
+/// Returns the entry of known_wrong.def about the algorithm of the calls of `row`, in a library that a recorded
+/// process used. Returns nullptr if there is no entry, or if the library's version is not known.
 const policy::KnownWrongAlgorithm* known_wrong_algorithm(const MergedRow& row, const MergedCalls& calls);
 
 /// Returns a line for each row whose calls used an algorithm that is known to be wrong.
 std::vector<std::string> known_wrong_lines(const MergedCalls& calls);
 
-/// Returns an object with the parts of each algorithm, by its word.
+/// Returns a JSON object that has an object with the attributes of each algorithm, by the algorithm's name.
 Json algorithms_json(const MergedCalls& calls);
 
 }  // namespace fp32shim::cli

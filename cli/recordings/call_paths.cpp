@@ -65,8 +65,8 @@ void CallPathTree::begin_recording() {
 void CallPathTree::add(const record::RecordingReader& recording, const record::RecordedRow* row,
                        std::uint32_t row_index, const record::RecordedCounters& counters) {
     if (calls_.empty())
-        calls_.reserve(recording.counters().size());  // growing the vector step by step would take
-                                                      // twice the memory
+        // Growing the vector step by step would take twice the memory.
+        calls_.reserve(recording.counters().size());
     std::uint32_t node = 0;
     PathFrame product{.function = SharedText("(found no room)")};
     if (row != nullptr && !row->is_overflow) {
@@ -88,8 +88,9 @@ void CallPathTree::add(std::uint32_t node, std::uint32_t row, const record::Reco
     calls_.push_back({node, row, counters});
 }
 
-/// Returns the node of a recording's frame. If frames of a damaged file cannot be read, the path begins with the
-/// first readable one. In IPython it begins with the cell.
+/// Returns the node of the recorded frame with the id `frame`. Adds the node and its callers if they are new. If
+/// frames of a damaged file cannot be read, the path begins with the first readable frame. In IPython, the path
+/// begins with the cell.
 std::uint32_t CallPathTree::node_of(const record::RecordingReader& recording, record::format::StringId frame) {
     std::vector<std::pair<record::format::StringId, record::RecordedFrame>> unknown;  // innermost first
     std::uint32_t node = 0;

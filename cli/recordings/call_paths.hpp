@@ -14,19 +14,21 @@ namespace fp32shim::cli {
 
 class NativeLocator;
 
-/// Level of a call path: a line of a source file, a location in a program or library or, innermost, the function that
-/// multiplies. Takes 20 bytes, since a tree may have a million levels.
+/// A level of a call path: a line of a source file, a location in a program or library or, innermost, the function
+/// that multiplies. A level takes only 20 bytes, since a tree may have a million levels.
 struct PathFrame {
-    SharedText file{};       ///< path of the source file, program or library; empty if `function` names the function
-                             ///< that multiplies, a part of a scope, or a remark
-    SharedText function{};   ///< name; empty for a location in a program or library whose function is unknown
-    std::uint32_t line = 0;  ///< line in the source file, from 1; 0: unknown
+    /// The path of the source file, program or library; empty if `function` names the function that multiplies, a
+    /// part of a scope, or a remark.
+    SharedText file{};
+    /// The name of the function; empty for a location in a program or library whose function is unknown.
+    SharedText function{};
+    std::uint32_t line = 0;    ///< line in the source file, from 1; 0: unknown
     std::uint32_t offset = 0;  ///< return address in a program or library, in bytes from its load address
     SharedText call_site{};    ///< readable form of the return address, `libphysics.so!solve+0x1c4`; empty: none
 
-    /// Returns `Model.forward (train.py:41)`, `libphysics.so!solve+0x1c4` or `cblas_sgemm`.
+    /// Returns the level as text: `Model.forward (train.py:41)`, `libphysics.so!solve+0x1c4` or `cblas_sgemm`.
     std::string text() const;
-    /// Returns only the name: `Model.forward`.
+    /// Returns only the name of the function or call site: `Model.forward`.
     std::string name() const;
     bool operator==(const PathFrame&) const = default;
 };
@@ -35,15 +37,15 @@ struct PathNode : PathFrame {
     std::uint32_t parent = 0;  ///< index of the caller in CallPathTree::nodes()
 };
 
-/// Counts the calls of one merged row that have the same path.
+/// The number and times of the calls of one merged row that have the same path.
 struct CallsOfPath {
     std::uint32_t node = 0;  ///< innermost level of the path: index in CallPathTree::nodes()
     std::uint32_t row = 0;   ///< index in MergedCalls::rows()
     record::RecordedCounters counters;
 };
 
-/// Tree of call paths. If a caller has equal frames below it, they become one node. A node takes some 30 bytes. The
-/// calls of one decision by one path take 104.
+/// A tree of call paths. Equal frames below one caller become one node. A node takes some 30 bytes, and the calls of
+/// one decision by one path take 104 bytes.
 class CallPathTree {
   public:
     /// Keeps a pointer to `locations`, which names the functions at return addresses; functions that the compiler
@@ -51,7 +53,7 @@ class CallPathTree {
     /// add().
     explicit CallPathTree(NativeLocator* locations = nullptr) : locations_(locations) {}
 
-    /// Begins a recording. The calls of add() that follow belong to it.
+    /// Begins a new recording, to which all later calls of add() belong.
     void begin_recording();
     /// Adds the calls of a row. `row_index` is the index of the merged row. The function that multiplies becomes the
     /// innermost level.
@@ -87,7 +89,7 @@ class CallPathTree {
     HashTable<std::uint32_t> node_indices_;  ///< indices in nodes_
     std::vector<CallsOfPath> calls_;
     std::uint64_t cut_calls_ = 0;
-    std::size_t summed_up_ = 0;                                          ///< size of calls_ when sum_up() last ran
+    std::size_t summed_up_ = 0;  ///< size of calls_ when merge_equal_calls() last ran
     std::unordered_map<record::format::StringId, std::uint32_t> known_;  ///< nodes of frames of the current recording
 };
 

@@ -7,8 +7,8 @@
 namespace fp32shim::cli {
 namespace {
 
-// One function for each kind of field in record/decision_fields.def. A negative size becomes null: the library
-// refused such an argument.
+// Each function below makes the value of a column from one kind of field in record/decision_fields.def. A negative
+// size becomes null, because the size is unknown or the library refused the argument.
 FieldValue string(SharedText text, int = 0) { return FieldValue::text_or_null(text); }
 FieldValue code(SharedText text) { return FieldValue::text_or_null(text); }
 FieldValue letter(const char& c) { return c == 0 ? FieldValue() : FieldValue(std::string_view(&c, 1)); }

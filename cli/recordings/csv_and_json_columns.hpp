@@ -1,4 +1,5 @@
-// Columns of rows and processes, shared by all formats: keys in JSON, column names in CSV.
+// The columns of rows and of processes, which all output formats share. The name of a column is a key in JSON and a
+// column name in CSV.
 #pragma once
 
 #include <initializer_list>
@@ -13,12 +14,12 @@ namespace fp32shim::cli {
 
 using RowColumn = Column<MergedRow>;
 
-/// Returns a time on the GPU; null if no call was measured there.
+/// Returns `nanoseconds`, which is a time on the GPU; null if no call was measured there.
 inline FieldValue gpu_time_or_null(const record::RecordedCounters& counters, std::uint64_t nanoseconds) {
     return counters.gpu_samples == 0 ? FieldValue() : FieldValue(nanoseconds);
 }
 
-/// Columns with the counters of a row or a group of rows.
+/// The columns with the counters of a row or a group of rows.
 template <class Row>
 inline constexpr Column<Row> counter_columns[] = {
     {"calls", [](const Row& row) { return FieldValue(row.counters.calls); }},
@@ -48,15 +49,16 @@ std::span<const RowColumn> decision_columns();
 /// Returns decision_columns(), then the columns of counts and times (docs/schema.md).
 std::span<const RowColumn> row_columns();
 
-/// Returns those of row_columns() that have these names.
+/// Returns the columns among row_columns() that have the names `names`.
 std::vector<RowColumn> row_columns_named(std::initializer_list<std::string_view> names);
 
 using ProcessColumn = Column<MergedProcess>;
 
-/// Returns the columns that identify a process and its settings. Every line of JSON lines has them.
+/// Returns the columns that identify a process and its settings. Every line of the format JSON lines has these
+/// columns.
 std::span<const ProcessColumn> process_columns();
 
-/// Returns the other columns of a process, which only the entry of the process itself has.
+/// Returns the further columns of a process, which only the entry of the process itself has.
 std::span<const ProcessColumn> further_process_columns();
 
 }  // namespace fp32shim::cli

@@ -18,7 +18,7 @@ std::uint64_t bin_of(std::uint64_t duration_ns) {
     return exact / 2 * shift + (duration_ns >> shift);
 }
 
-/// Returns the middle of the interval with this number, in nanoseconds: the inverse of step_of().
+/// Returns the middle of the interval with the number `bin`, in nanoseconds. This is the inverse of bin_of().
 std::uint64_t duration_of(std::uint64_t bin) {
     if (bin < exact) return bin;
     const std::uint64_t shift = bin / (exact / 2) - 1;

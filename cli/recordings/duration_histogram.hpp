@@ -1,4 +1,4 @@
-// Medians of durations, from recordings that hold every single call.
+// Computes medians of durations from recordings that hold every single call.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 /// within 0.4%, and memory does not grow with the number of calls.
 class DurationHistogram {
   public:
-    /// Counts one call of a row, whose number is below 2^48.
+    /// Counts one call of a row. The number `row` must be below 2^48.
     void add(std::size_t row, std::uint64_t duration_ns);
 
     bool empty() const { return bins_.empty(); }
@@ -27,7 +27,7 @@ class DurationHistogram {
                                                       std::size_t groups) const;
 
   private:
-    /// Calls of one row with one rounded duration.
+    /// The number of calls of one row that have the same rounded duration.
     struct Bin {
         std::uint64_t key = 0;  ///< (row + 1) << 16 | number of the duration's interval
         std::uint64_t calls = 0;

@@ -65,7 +65,8 @@ std::set<std::string> EnvironmentFacts::names_of_gpu(std::int32_t device) const 
     return found == values.end() ? std::set<std::string>() : found->second;
 }
 
-/// Returns the values as text. Without `with_files`, returns files only if nothing else tells what a library is.
+/// Returns the values of facts as text. Without `with_files`, the text names a library's file only if no other fact
+/// tells which library it is.
 std::string EnvironmentFacts::text_of(const Values& values, bool with_files) {
     std::vector<std::string> texts;
     std::string file;

@@ -1,4 +1,5 @@
-// The environment of recorded processes: processor, BLAS libraries with version and threads, devices, Python, torch.
+// Describes the environment of recorded processes: processor, BLAS libraries with version and threads, devices,
+// Python, torch.
 #pragma once
 
 #include <map>
@@ -13,19 +14,21 @@
 
 namespace fp32shim::cli {
 
-/// Facts about one process or several, each with all of its values.
+/// The facts about the environment of one or several processes. Each fact has all values that it had in these
+/// processes.
 class EnvironmentFacts {
   public:
     void add(const std::vector<record::RecordedEnvironmentFact>& facts);
 
     /// Returns true if nothing is known, as with recordings of older versions.
     bool is_empty() const { return facts_by_subject_.empty(); }
-    /// Returns `OpenBLAS 0.3.21` for the library of that name, or its file if it does not tell its version; empty if
-    /// neither is known.
+    /// Returns the name and the version of a library, such as `OpenBLAS 0.3.21`, or its file if the library does not
+    /// tell its version; empty if neither is known.
     std::string library_text(std::string_view library) const;
-    /// Returns the names of a GPU, which differ if a process had several under this number; empty: not known.
+    /// Returns the names of the GPU with the number `device`. There are several names if processes had different GPUs
+    /// under this number. Returns an empty set if no name is known.
     std::set<std::string> names_of_gpu(std::int32_t device) const;
-    /// Returns a line about the machine and the program, then one for each library and device.
+    /// Returns a line about the machine and the program, then a line for each library and each device.
     std::vector<std::string> text_lines() const;
 
     bool operator==(const EnvironmentFacts&) const = default;
@@ -39,15 +42,15 @@ class EnvironmentFacts {
     const Values& values_about(std::string_view subject) const;
     static std::string text_of(const Values& values, bool with_files);
     static std::string process_difference_text(const Values& a, const Values& b);
-    std::map<std::string, Values, std::less<>>
-        facts_by_subject_;  // facts by library or device; the process itself has an empty name
+    // The facts by library or device; the process itself has an empty name.
+    std::map<std::string, Values, std::less<>> facts_by_subject_;
 };
 
-/// Returns what differs: `libblas.so.3: OpenBLAS 0.3.21, 2 threads -> BLIS 0.9.0, 1 thread`; empty if nothing does.
-/// Precondition: neither is empty.
+/// Returns the differences between two environments as text: `libblas.so.3: OpenBLAS 0.3.21, 2 threads -> BLIS 0.9.0,
+/// 1 thread`; empty if there are none. Precondition: neither environment is empty.
 std::string environment_difference_text(const EnvironmentFacts& a, const EnvironmentFacts& b);
 
-/// Returns the keys of docs/schema.md; null if nothing is known.
+/// Returns the environment as a JSON object with the keys of docs/schema.md; null if nothing is known.
 Json environment_json(const EnvironmentFacts& environment);
 
 }  // namespace fp32shim::cli

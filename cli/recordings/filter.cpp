@@ -60,14 +60,16 @@ std::string toml_string(const std::string& text) {
     return result + '"';
 }
 
-/// Multiplies the upper bounds by `factor`. A size that was rounded up then matches if its true value may match.
+/// Multiplies the upper bounds of `ranges` by `factor`, so that a size that was rounded up matches if its true value
+/// may match.
 void widen(std::vector<policy::NumberRange>& ranges, double factor) {
     for (policy::NumberRange& range : ranges) {
         if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);
     }
 }
 
-/// Lines of a call path, with the result of an earlier comparison.
+/// Stands for the lines of a call path in a comparison whose result is already known. Every condition on the lines
+/// has the result `holds`.
 struct PrecomputedCallLines : policy::PythonStackLines {
     PrecomputedCallLines() {
         any = [](const PythonStackLines& lines, bool (*)(void*, std::string_view), void*) {
@@ -99,7 +101,7 @@ void CallFilter::declare_options(CLI::App& app) {
 }
 
 std::string CallFilter::parse_options() {
-    const std::string rule_begin =  // has both keys, since calls of all types are filtered
+    const std::string rule_begin =  // the rule has both keys, since the filter selects calls of all types
         "schema = 1\n[[rule]]\nprecision = \"native\"\naccumulate = \"as_called\"\nwhen = { ";
     ran_below_ = policy::parse_floor(ran_below_text_);
     std::string conditions;
@@ -148,7 +150,7 @@ bool RowFilter::cannot_decide(const record::RecordedRow* row) {
            policy::matches_any_glob(when.host, process.host);
 }
 
-/// Checks all options but `--ran-below`.
+/// Returns true if a row meets all options but `--ran-below`.
 bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     const policy::Rule& rule = row.is_folded ? filter_->folded_rule_ : filter_->rule_;
     const record::ProcessFacts& process = recording_->facts().process;
@@ -166,8 +168,8 @@ bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     return policy::decides_call(rule, call, {system::base_name(process.executable), process.command, process.host});
 }
 
-/// Compares the lines of a call path with the filter. Each frame is read only once, since paths share their outer
-/// frames.
+/// Compares the lines of the call path that ends in `frame` with the filter. Each frame is read only once, since
+/// paths share their outer frames.
 RowFilter::PathMatch RowFilter::match_path(record::format::StringId frame) {
     std::vector<std::pair<record::format::StringId, std::string>> unknown;  // lines, innermost first
     PathMatch found = PathMatch::none;

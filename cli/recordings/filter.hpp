@@ -1,4 +1,5 @@
-// Command-line options that select recorded calls. They have the keys and values of a rule's `when`.
+// Declares the command-line options that select recorded calls. The options have the keys and values of `when` in the
+// rules of policies.
 #pragma once
 
 #include <cstdint>
@@ -52,24 +53,24 @@ class RowFilter {
     RowFilter(const CallFilter& filter, const record::RecordingReader& recording)
         : filter_(&filter), recording_(&recording) {}
 
-    /// Returns true if the filter selects calls of this row. If the row's sizes are rounded up, it returns true for
-    /// calls that may match.
+    /// Returns true if the filter selects the calls of `row`. If the sizes of the row are rounded up, it returns true
+    /// for calls that may match.
     bool passes(const record::RecordedRow& row);
 
-    /// Returns true if `--ran-below` cannot be decided because the format of these calls is unknown, and everything
-    /// that is known of them matches. `row`: null for calls that belong to no row.
+    /// Returns true if `--ran-below` cannot be decided for the calls of `row`, because their format is unknown, and
+    /// everything that is known of the calls matches. `row` is null for calls of which only the number is known.
     bool cannot_decide(const record::RecordedRow* row);
 
   private:
-    /// Result of comparing the lines of Python on a call path with the filter.
+    /// The result of comparing the lines of Python on a call path with the filter.
     enum class PathMatch : std::uint8_t { none, no_match, match };
     PathMatch match_path(record::format::StringId frame);
     bool meets_conditions(const record::RecordedRow& row);
 
     const CallFilter* filter_;
     const record::RecordingReader* recording_;
-    std::unordered_map<record::format::StringId, PathMatch>
-        known_;  ///< result for each frame together with its callers
+    /// The result for each frame of a call path together with its callers.
+    std::unordered_map<record::format::StringId, PathMatch> known_;
 };
 
 /// Returns a warning, in one line, that a filter by size passed `calls` calls whose sizes are rounded up.

@@ -10,8 +10,8 @@
 
 namespace fp32shim::cli {
 
-/// Hash table with open addressing. At least half of its entries are free. An entry is a few bytes, such as a key or
-/// an index into another array. A free entry is one that converts to false. A stored entry takes two to four times
+/// A hash table with open addressing. At least half of its entries are free. An entry is a few bytes, such as a key
+/// or an index into another array. A free entry is one that converts to false. A stored entry takes two to four times
 /// its size; a node of std::unordered_set takes some 50 bytes.
 template <class Entry>
 class HashTable {

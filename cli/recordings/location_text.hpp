@@ -1,4 +1,4 @@
-// Texts of sizes, and of locations without the parts that change with an edit or a new build.
+// Makes texts of sizes, and texts of locations without the parts that change with an edit or a new build.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace fp32shim::cli {
 
-/// Returns `128x128x64 batch 8`, or without the batch if it is 1. A `?` stands for a negative size, which the
-/// function does not have; `<=` precedes sizes that are rounded up (`is_folded`).
+/// Returns the sizes of a product as text: `128x128x64 batch 8`, without the batch if it is 1. A `?` stands for a
+/// negative size, which the function does not have; `<=` precedes sizes that are rounded up (`is_folded`).
 std::string product_size_text(std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t batch, bool is_folded);
 
 /// Returns a call site without its offset: `libphysics.so!solve`.

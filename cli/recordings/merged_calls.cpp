@@ -53,7 +53,8 @@ void merge_field(const Field& field, Merged& merged) {
         merged = field;
 }
 
-/// Converts a row like cli::to_merged_row(). Null stands for calls without a row: only `is_overflow` is set.
+/// Converts a row as cli::to_merged_row() does. If `row` is null, which stands for calls without a row, sets only
+/// `is_overflow`.
 MergedRow to_merged_row(const record::RecordedRow* row) {
     if (row != nullptr) return cli::to_merged_row(*row);
     MergedRow merged;
@@ -132,7 +133,7 @@ std::string MergedRow::function_text() const {
     std::string name(static_cast<std::string_view>(function).substr(record::kernel_prefix.size()));
     const bool is_mangled = name.starts_with("_Z");
     if (is_mangled) name = full_function_name(name);
-    // A template's name begins with its type: void at::native::reduce_kernel<512, 1, …>(…)
+    // The name of a template begins with its return type: void at::native::reduce_kernel<512, 1, …>(…)
     if (name.starts_with("void ")) name.erase(0, 5);
     // Names of cuDNN's kernels, which tell a type in each part, have up to 180 characters.
     char buffer[200];
@@ -269,10 +270,11 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
     std::optional<RowFilter> rows;
     if (!takes_all) rows.emplace(*filter_, recording);
-    // Several rows of a file may be merged into one, and the process counts only once for it.
+    // Several rows of a recording may be merged into one row, which must count the process only once.
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
-    // A vector that grows has its rows twice for a moment. Pages that stay unused take no memory.
+    // A vector that grows has its rows twice for a moment, so room for all rows is reserved. Reserved pages that stay
+    // unused take no memory.
     if (rows_.empty()) rows_.reserve(recording.counters().size());
     if (paths != nullptr) paths->begin_recording();
     if (groups != nullptr) groups->begin_recording(recording.facts());

@@ -1,4 +1,4 @@
-// Several recordings merged into one model, which report, verify and the summary of run read.
+// Merges several recordings into one model, which `fp32shim report`, `verify` and the summary of `run` read.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class CallPathTree;
 class CallFilter;
 class RowGroupTable;
 
-/// Type of a decision's field in a row. Numbers keep their type; texts and enumeration names become SharedText.
+/// The type that a field of a decision has in a row. Numbers keep their type; texts and enumeration names become
+/// SharedText.
 template <class Field>
 struct MergedField {
     using Type = SharedText;
@@ -40,7 +41,7 @@ struct MergedField<Field> {
     static Field unknown(const Field& initial) { return initial; }
 };
 
-/// Fields that distinguish rows (record/decision_fields.def). Initially all are unknown.
+/// The fields that distinguish rows, as record/decision_fields.def lists them. Initially all are unknown.
 struct MergedDecision {
 #define DECISION_FIELD(key, member, ...)                             \
     MergedField<decltype(record::DecisionEvent::member)>::Type key = \
@@ -53,12 +54,13 @@ struct MergedDecision {
     auto operator<=>(const MergedDecision&) const = default;
 };
 
-/// Calls of one distinct decision in all recordings. Takes only some 260 bytes, since there may be a million rows.
-/// docs/schema.md describes the fields. An empty text in a row is null in the log.
+/// The calls of one distinct decision in all recordings. A decision has the facts about a call and the precision that
+/// the shim chose for it. A row takes only some 260 bytes, since there may be a million rows. docs/schema.md
+/// describes the fields. An empty text in a row is null in the log.
 struct MergedRow : MergedDecision {
-    double flops = -1;  ///< operations of one call; -1: unknown
+    double flops = -1;  ///< floating-point operations of one call; -1 if they are unknown
     record::RecordedCounters counters;
-    /// Median duration in nanoseconds of the timed calls that were recorded singly; absent if there are none.
+    /// The median duration in nanoseconds of the calls that were timed and recorded singly; absent if there are none.
     std::optional<std::uint64_t> median_ns;
     std::uint32_t processes = 0;  ///< number of recordings with calls of this decision
 
@@ -69,33 +71,38 @@ struct MergedRow : MergedDecision {
     std::optional<policy::Floor> floor_met() const;
     /// Returns true for products of float32 and complex64.
     bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
-    /// Returns true for executions of oneDNN.
+    /// Returns true for products that oneDNN executed itself.
     bool is_onednn() const { return !is_overflow && std::string_view(function).starts_with(record::onednn_prefix); }
-    /// Returns true for products in programs that JAX had XLA compile. They are counted when they are compiled.
+    /// Returns true for products in programs that JAX had XLA compile. Such a product is counted when it is compiled,
+    /// not when it runs.
     bool is_xla() const { return !is_overflow && std::string_view(function).starts_with(record::xla_prefix); }
     /// Returns true for kernels that were launched on a GPU outside products of cuBLAS, and for replays of graphs.
     bool is_kernel() const { return !is_overflow && std::string_view(function).starts_with(record::kernel_prefix); }
-    /// Returns the function's name; of a kernel, the name in its source, without long arguments of templates.
+    /// Returns the function's name. For a kernel, returns the name in its source, without long arguments of
+    /// templates.
     std::string function_text() const;
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
-    /// Returns true for a product of a GPU whose library does not say what it ran at, only what it was allowed to.
+    /// Returns true for a product on a GPU whose library does not tell at which format it ran, so that only the
+    /// format is known at which it was allowed to run.
     bool has_only_permitted_format() const { return device != "cpu" && actual.empty(); }
     /// Returns true for products of float16 and bfloat16.
     bool is_half() const { return dtype == "float16" || dtype == "bfloat16"; }
-    /// Returns what a half product adds in: `fp32`, `fp32 (fp16 as called)`; empty if it is not known.
+    /// Returns the format in which a product of float16 or bfloat16 adds: `fp32`, or `fp32 (fp16 as called)` if the
+    /// call itself asks for another format; empty if it is not known.
     std::string accumulator_text() const;
     bool is_vector_product() const;
     bool has_rounded_sizes() const { return is_folded; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
-    /// Returns true if a precision was requested but not applied, to a product that can run at several.
+    /// Returns true if the product can run at several precisions, and one of them was requested but not applied.
     bool is_request_refused() const;
-    /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
+    /// Returns the sizes as text: `128x128x64`, and the batch count. A `?` stands for a size that the function does
+    /// not have.
     std::string size_text() const;
-    /// Returns what a line of oneDNN, or one about JAX, told of the row's products; nullopt for any other row. Its
-    /// texts are valid while `line`, which this function fills in, is unchanged.
+    /// Returns what oneDNN, or JAX, told about the row's products; nullopt if neither made the row. The texts of the
+    /// result are valid while `line`, which this function fills in, is unchanged.
     std::optional<record::OneDnnExecution> onednn_execution(std::string& line) const;
     /// Returns the letters of the transpositions that the function has: `NT`; empty if it has none.
     std::string transposes_text() const;
@@ -108,12 +115,12 @@ struct MergedRow : MergedDecision {
 /// Returns true for the name of a function that multiplies with a vector.
 bool is_vector_product(std::string_view function);
 
-/// Bits of a float64's significand.
+/// The number of bits in the significand of a float64.
 inline constexpr int bits_of_float64 = 53;
 
-/// Returns the floor that calls at a format are known to meet; nullopt for `unchanged`, for `fp64_emulated` unless it
-/// kept at least `bits_of_float64` (`mantissa_bits`, 0: not known), and for `fixed`, with which no floor can be
-/// compared.
+/// Returns the floor that calls at a format are known to meet. Returns nullopt for `unchanged`, for `fixed`, which
+/// cannot be compared with a floor, and for `fp64_emulated` unless `mantissa_bits` is at least `bits_of_float64`. If
+/// `mantissa_bits` is 0, the number of bits is not known.
 /// Three products of TF32 meet fp32 if `function` names a kernel on a GPU: torch's attention for float32 multiplies
 /// in this way, and its errors are those of FP32. `verify` names such kernels.
 std::optional<policy::Floor> floor_shown_by(policy::AppliedFormat format, std::string_view function = {},
@@ -125,11 +132,12 @@ std::optional<policy::Floor> floor_met_by_word(std::string_view format);
 /// Adds the counters of further calls to `sum`.
 void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters);
 
-/// Limits a median to the range from the shortest to the longest call. Rounding of durations may have put it outside.
+/// Returns a median, limited to the range from the shortest to the longest call. The rounding of durations may have
+/// put the median outside this range.
 std::uint64_t clamped_median(std::uint64_t median_ns, const record::RecordedCounters& counters);
 
-/// Converts a row of one recording into a row that can be merged with rows of others. Sets the decision and `flops`.
-/// Counters, median and `processes` stay unset. For a row with `is_overflow` it sets only the flags.
+/// Converts a row of one recording into a row that can be merged with rows of other recordings. Sets the decision and
+/// `flops`. Counters, median and `processes` stay unset. For a row with `is_overflow`, sets only the flags.
 MergedRow to_merged_row(const record::RecordedRow& row);
 
 /// Describes the process of one recording, without its calls.
@@ -139,41 +147,44 @@ struct MergedProcess {
     record::RecordingState state = record::RecordingState::unknown;
     EnvironmentFacts environment;
     std::uint64_t calls = 0;       ///< number of calls that pass the filter
-    std::uint64_t host_ns = 0;     ///< their total time
-    std::uint64_t sampled_ns = 0;  ///< total time of their rows in which not all calls were timed
+    std::uint64_t host_ns = 0;     ///< total time of these calls
+    std::uint64_t sampled_ns = 0;  ///< total time of the rows in which not all calls were timed
     bool has_gpu_calls = false;    ///< some of the calls ran on a GPU
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedSettingsChange> changes;
     std::uint64_t lost_changes = 0;  ///< number of older changes of settings that the recording no longer has
     record::RecordedObjectList objects;
-    std::vector<record::RecordedChild> children;   ///< children that the shim did not see
+    std::vector<record::RecordedChild> children;   ///< child processes that the shim did not see
     std::uint32_t missed_children = 0;             ///< number of further unseen children, dropped for lack of space
     std::vector<record::UnrecordedProcess> marks;  ///< processes of the run that ended without a recording
-    std::uint32_t missed_marks = 0;                ///< number of further such processes, whose files are not known
+    /// The number of further processes without a recording, whose files are not known.
+    std::uint32_t missed_marks = 0;
     std::map<std::int32_t, record::RecordedCounters> gpus;  ///< counters of the products of cuBLAS on each GPU
 
-    /// Returns true for a file that records no process. It only lists children that the shim did not see and marks of
-    /// processes without a recording.
+    /// Returns true for a file that records no process. Such a file only lists children that the shim did not see,
+    /// and processes that ended without a recording.
     bool is_children_file() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
-/// The first product of a process that turned finite operands into NaN or infinity, or that received them.
+/// The first product of a process that turned finite operands into NaN or infinity, or the first product that
+/// received NaN or infinity in an operand.
 struct FirstNonfiniteProduct {
     std::uint32_t row = 0;        ///< index in MergedCalls::rows()
     std::size_t process = 0;      ///< index in MergedCalls::processes()
     record::RecordedAudit found;  ///< its `row` is an id in the recording, not an index in rows()
 };
 
-/// Quantity by which rows and groups of rows are sorted, largest first. `time` is the total duration.
+/// The quantity by which rows and groups of rows are sorted, largest first. `time` is the total duration.
 enum class RowOrder : std::uint8_t { time, calls, flops };
-/// Words for the values of RowOrder, in the order of the values.
+/// The words for the values of RowOrder, in the order of the values.
 inline const std::vector<std::string_view> row_order_words = {"time", "calls", "flops"};
-/// Returns the order of a word in row_order_words.
+/// Returns the value of RowOrder for a word of row_order_words.
 RowOrder parse_row_order(std::string_view word);
-/// Returns the value by which calls are sorted. `work` is the number of floating-point operations of all of them.
+/// Returns the value by which groups of calls are sorted. `work` is the number of floating-point operations of all
+/// calls.
 double sort_key(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
 
-/// Sum of calls, their durations and their floating-point operations.
+/// The sum of calls, their durations and their floating-point operations.
 struct CallSum {
     std::uint64_t calls = 0;
     std::uint64_t host_ns = 0;
@@ -185,7 +196,7 @@ struct CallSum {
     void add(const record::RecordedCounters& counters, double flops = -1);
     void add(const CallSum& others);
     double sort_key(RowOrder order) const;
-    /// Returns `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
+    /// Returns the total duration as text: `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
     std::string time_text() const;
 };
 
@@ -201,23 +212,25 @@ class MergedCalls {
     /// Adds a recording. Its call paths are added to `paths`, and its calls to `groups`. Either may be null.
     void add(const std::string& path, record::RecordingReader& recording, CallPathTree* paths = nullptr,
              RowGroupTable* groups = nullptr);
-    /// Returns the index in rows() of the calls of `row`, which is null for calls without a row; nullopt if none were
-    /// added.
+    /// Returns the index in rows() of the merged row with the calls of `row`; nullopt if no such calls were added.
+    /// `row` is null for calls without a row.
     std::optional<std::size_t> index_of(const record::RecordedRow* row) const;
     /// Sets the median of each row. `durations` has the calls of each row by its index in rows().
     void set_median_durations(const DurationHistogram& durations);
 
     const std::vector<MergedRow>& rows() const { return rows_; }
     const std::vector<MergedProcess>& processes() const { return processes_; }
-    /// Returns the rules of the policies. The filter does not affect them.
+    /// Returns the rules of all recorded policies, with the numbers of recordings in which they decided no call. The
+    /// filter does not affect these numbers.
     std::vector<RuleUseCount> rules() const { return rules_.all(); }
-    /// Returns the audits of rows().
+    /// Returns the sums of the audits of each row in rows().
     const AuditSummaryTable& audits() const { return audits_; }
     /// Returns the first product of each process that turned finite operands into NaN or infinity, sorted by time.
     const std::vector<FirstNonfiniteProduct>& first_nonfinite_products() const { return nonfinite_; }
-    /// Returns the first products of processes that received NaN or infinity in an operand, by time.
+    /// Returns the first products of processes that received NaN or infinity in an operand, sorted by time.
     const std::vector<FirstNonfiniteProduct>& first_receiving_products() const { return received_; }
-    /// Returns the number of calls whose results were searched for NaN and infinity, whatever the filter.
+    /// Returns the number of calls whose results were searched for NaN and infinity, whether or not they pass the
+    /// filter.
     std::uint64_t calls_searched_for_nonfinite() const { return searched_calls_; }
     /// Returns the sum of all calls that pass the filter. Without a filter it includes calls without a row.
     CallSum total() const { return total_; }
@@ -246,7 +259,8 @@ class MergedCalls {
     /// Returns the calls by format (MergedRow::effective_format()), the most precise format first. Calls without a
     /// row are `unknown`.
     std::vector<std::pair<std::string, CallSum>> by_format(bool with_vectors = true) const;
-    /// Returns the number of processes(), without files that only list children and marks.
+    /// Returns the number of processes(), without the files that only list children and processes without a
+    /// recording.
     std::size_t recording_count() const;
     /// Returns the number of machines that the recordings come from.
     std::size_t host_count() const;
@@ -266,9 +280,8 @@ class MergedCalls {
     /// Returns the index in rows_ of the row that takes the calls of `row`. Adds such a row if there is none.
     std::size_t find_or_add(const record::RecordedRow* row);
     struct HashedRow {
-        std::uint32_t row = 0;  ///< index in rows_ plus one
-        std::uint32_t hash =
-            0;  ///< hash of that row, so that unequal rows are mostly told apart without reading them
+        std::uint32_t row = 0;   ///< index in rows_ plus one
+        std::uint32_t hash = 0;  ///< hash of the row, so that unequal rows are mostly told apart without reading them
 
         explicit operator bool() const { return row != 0; }
     };

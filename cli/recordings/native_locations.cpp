@@ -11,7 +11,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns what the recording knows of a file. If the recording does not list the file, only the path is set.
+/// Returns the recorded facts about the file at `path`. If the recording does not list the file, only the path is
+/// set.
 record::RecordedObject object_at(const std::string& path, const record::RecordingReader& recording) {
     const auto& all = recording.objects().all;
     const auto found = std::ranges::find(all, path, &record::RecordedObject::path);

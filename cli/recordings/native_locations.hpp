@@ -1,4 +1,5 @@
-// Finds the locations of calls in compiled code. Recordings need them if `where` has `native`; filters need them too.
+// Finds the locations of calls in compiled code. They are needed for recordings whose setting `where` has the word
+// `native`, and for filters by call site.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +19,12 @@ class RecordingReader;
 namespace fp32shim::cli {
 
 /// Translates the call sites of rows into text: `solve.cpp:120 solve_step`, or `libphysics.so!solve_step+0x1c4`
-/// without debug information. Keeps all results. For one thread.
+/// without debug information. Keeps all results in memory. Only one thread may use an object.
 class NativeLocator {
   public:
-    /// Makes a recording's reader name the call sites of rows that have no line of Python, if the recording asks for
-    /// native locations. With `with_call_sites`, rows also get the `call_site` that filters compare: with a readable
-    /// name of the function, or object and offset. This object must outlive the reader.
+    /// Makes the reader of a recording name the call sites of rows that have no line of Python, if the recording asks
+    /// for native locations. With `with_call_sites`, rows also get the `call_site` that filters compare. It has a
+    /// readable name of the function, or the name of the library and the offset. This object must outlive the reader.
     void locate_rows_of(record::RecordingReader& recording, bool with_call_sites);
 
     /// Returns the functions and the line of a frame in compiled code. The result lives as long as this object.
@@ -33,13 +34,14 @@ class NativeLocator {
     struct LocatedCallSite {
         std::string where;
         std::string text;
-        std::string offset;              ///< object and offset
+        std::string offset;              ///< name of the program or library, and offset in it
         policy::CallSiteText call_site;  ///< views of `text` and `offset`
     };
     const LocatedCallSite& location_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
     SourceLocator locations_;
-    /// Locations by path of the object, its build id, and offset.
+    /// The call sites that were located, by the path and the build id of the program or library, and the offset in
+    /// it.
     std::map<std::tuple<std::string, std::vector<std::uint8_t>, std::uint32_t>, LocatedCallSite> known_;
 };
 

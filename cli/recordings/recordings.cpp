@@ -29,9 +29,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns all `*.fp32rec` below a folder, and also each subfolder that cannot be read, so that opening it reports
-/// the reason. Leaves out the runs that `fp32shim run` keeps there, which have to be named. Sets `problem` if the
-/// search ends early with an error.
+/// Returns the paths of all `*.fp32rec` files below a folder, and also each subfolder that cannot be read, so that
+/// opening it reports the reason. Leaves out folders named .fp32shim, where `fp32shim run` keeps runs; these runs
+/// have to be named. Sets `problem` if the search ends early with an error.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
@@ -66,7 +66,8 @@ std::vector<std::string> paths_matching(const std::string& pattern) {
 }
 
 /// Returns the first bytes of a file's header; empty if the file is no recording. Copies of a recording have the same
-/// bytes there. Different recordings differ, even two of one process: before and after a reload, an exec or a fork.
+/// bytes there. Different recordings have different bytes, even if one process made them before and after a reload,
+/// an exec or a fork.
 std::string identity_in(const std::string& path) {
     const auto header = read_header(path);
     if (header == nullptr) return {};
@@ -142,7 +143,7 @@ bool have_same_beginning(const std::string& path_a, const std::string& path_b, s
     return true;
 }
 
-/// Returns the reason why a copy may hold calls that the kept copy lacks; empty if it cannot.
+/// Returns the reason why a copy may hold calls that the kept copy lacks; empty if there is no such reason.
 std::string reason_to_doubt(const RecordingCopy& copy) {
     constexpr off_t max_compared = off_t{1} << 31;  // comparing more would take minutes
     struct stat left_out {
@@ -164,10 +165,10 @@ struct OpenedRecordings {
     std::size_t rows = 0;
 };
 
-/// Opens the next recordings: so many that a thread for them is worth its start, and so few that they and their rows
-/// take little memory.
+/// Opens the next recordings, from the index `first` on. They are so many that a thread for them is worth its start,
+/// and so few that they and their rows take little memory.
 OpenedRecordings open_some(const std::vector<std::string>& paths, std::size_t first) {
-    constexpr std::size_t most = 8;  // each keeps a file open, and twice as many are open at a time
+    constexpr std::size_t most = 8;  // each recording keeps a file open, and twice this number is open at a time
     OpenedRecordings some;
     for (std::size_t i = first; i < std::min(paths.size(), first + most) && some.rows < many_rows; ++i) {
         some.all.push_back(record::RecordingReader::open(paths[i]));
@@ -226,7 +227,8 @@ std::vector<ReadingProblem> visit_recordings(
     for (std::size_t done = 0; done < paths.size();) {
         OpenedRecordings some = next.valid() ? next.get() : open_some(paths, done);
         const std::size_t end = done + some.all.size();
-        // Opening takes half of the time that a report spends on a recording. Without a thread, get() opens them.
+        // Opening takes half of the time that a report spends on a recording, so a thread opens the next recordings.
+        // If no thread can be started, get() opens them.
         if (end < paths.size() && some.rows < many_rows)
             next = std::async(std::launch::async | std::launch::deferred, open_some, std::cref(paths), end);
         for (auto& [reader, error] : some.all) {
@@ -290,7 +292,7 @@ std::string problem_text(const record::FileProblem& problem) {
 
 namespace {
 
-/// Returns true if two recordings, which belong to no run, may share their file for children.
+/// Returns true if two recordings, which belong to no run, may share the file that lists their uncovered children.
 bool may_share_children_file(const std::string& path, const std::string& other) {
     const std::vector<std::string> files = possible_children_files(path), others = possible_children_files(other);
     return std::ranges::find_first_of(files, others) != files.end();
@@ -301,7 +303,8 @@ std::string folder_of(const std::string& path) {
     return folder.empty() ? "." : folder;
 }
 
-/// Finds the files that belong to recordings: those of the same run, and those that a recording lists.
+/// Finds the files that belong to given recordings: the other recordings of the same run, and the recordings that a
+/// given recording lists.
 class RunFileFinder {
   public:
     explicit RunFileFinder(const RecordingPaths& found) {
@@ -327,8 +330,8 @@ class RunFileFinder {
     /// Returns files in the same folders that cannot be read, so that it is not known if they belong to the
     /// recordings.
     std::vector<std::string> unreadable() const { return unreadable_; }
-    /// Returns a doubt for each other recording that has the same name, but for a number, and whose process ran at
-    /// the same time.
+    /// Returns a doubt for each other recording that has the same name as a given recording, except for a number, and
+    /// whose process ran at the same time.
     std::vector<ReadingProblem> doubts() const { return doubts_; }
 
   private:
@@ -357,7 +360,8 @@ class RunFileFinder {
     /// changed after the first recording began.
     bool may_belong(const std::string& path) const {
         struct stat status {};
-        constexpr std::int64_t second = 1'000'000'000, precision = 1 * second;  // of a file system's clock
+        // A file system's clock may be wrong by `precision`.
+        constexpr std::int64_t second = 1'000'000'000, precision = 1 * second;
         return stat(path.c_str(), &status) == 0 &&
                (std::ranges::any_of(possible_children_files(path),
                                     [&](const std::string& children) {
@@ -394,8 +398,9 @@ class RunFileFinder {
         for (const auto& [path, member] : candidates) doubt_if_concurrent(path, member);
     }
 
-    /// Adds a doubt about a recording of no run known here, if its process ran at the same time as that of a member
-    /// and recorded under the same name. The process may have lost the number of its run with its environment.
+    /// Adds a doubt about the recording at `path`, which belongs to none of the known runs, if its process ran at the
+    /// same time as the process of a known recording and recorded under the same name. The process may have lost the
+    /// number of its run with its environment variables.
     void doubt_if_concurrent(const std::string& path, const RunMember& member) {
         const auto beside = std::ranges::find_if(members_, [&](const auto& taken) {
             const RunMember& other = taken.second;

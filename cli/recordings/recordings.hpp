@@ -27,14 +27,15 @@ struct ReadingProblem {
 };
 
 struct RecordingPaths {
-    std::vector<std::string> paths;     ///< each recording once, in the order of the arguments, sorted by name within
-                                        ///< one
+    /// Each recording once, in the order of the arguments; recordings of one argument are sorted by name.
+    std::vector<std::string> paths;
     std::vector<std::string> errors;    ///< one line for each argument that names no recording
     std::vector<RecordingCopy> copies;  ///< copies that are left out
-    std::vector<std::string> notes;     ///< lines about `copies`: one for each if they are few, otherwise one with
-                                        ///< their number
-    std::vector<ReadingProblem> doubts;  ///< other recordings that may belong to these, from add_rest_of_runs()
-    std::size_t empty_folders = 0;       ///< how many of the `errors` are about folders without recordings
+    /// The lines about `copies`: one for each if they are few, otherwise one with their number.
+    std::vector<std::string> notes;
+    /// Doubts about further recordings that may belong to those in `paths`. Only add_rest_of_runs() sets them.
+    std::vector<ReadingProblem> doubts;
+    std::size_t empty_folders = 0;  ///< number of the `errors` that are about folders without recordings
 };
 
 /// Finds the recordings of each argument. An argument is a file; a folder, which is searched for `*.fp32rec` with all
@@ -50,25 +51,25 @@ void add_rest_of_runs(RecordingPaths& found);
 /// recordings themselves.
 void mention_other_files_of_runs(RecordingPaths& found);
 
-/// Limit for lines on stderr about problems of one kind, and for those of one recording. The remaining problems are
-/// only counted.
+/// The maximum number of lines on stderr about problems of one kind, and about problems of one recording. The
+/// remaining problems are only counted.
 inline constexpr std::size_t max_lines_said = 100;
 
 /// Prints the errors, or the notes if there are no errors, each in one line. Returns true if there are errors.
 bool print_errors_or_notes(std::string_view command, const RecordingPaths& found);
 
 /// Returns a line for each copy that was left out but may hold calls which the file that is read instead lacks. Such
-/// a copy has another owner, or its bytes differ. An equal header alone is no proof of a copy, since anybody can copy
-/// a header.
+/// a copy has another owner, or its bytes differ. An equal header alone does not prove that a file is a copy, since
+/// anybody can copy a header.
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 
-/// Returns the doubts of the paths, and a line for each recording whose run has further recordings, or a file for
-/// children, that are not among the paths. Their processes may have multiplied at any format.
+/// Returns the `doubts` of `found`, and a line for each recording whose run has further recordings, or a file for
+/// children, that are not among its paths. The processes of missing recordings may have multiplied at any format.
 std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found);
 
-/// Opens each recording in turn and passes it to `visit`. While they are visited, the next few are opened on a second
-/// thread, unless the present ones are large, so that memory use stays bounded. Shows progress on a terminal after a
-/// second. Returns the parts that could not be read; `visit` gets the rest.
+/// Opens each recording in turn and passes it to `visit`. While recordings are visited, a second thread opens the
+/// next few recordings, unless the present ones are large, so that memory use stays bounded. Shows progress on a
+/// terminal after a second. Returns the parts that could not be read; `visit` gets the rest.
 std::vector<ReadingProblem> visit_recordings(
     const std::vector<std::string>& paths,
     const std::function<void(const std::string&, record::RecordingReader&)>& visit);
@@ -79,7 +80,8 @@ std::string problem_text(const record::FileProblem& problem);
 /// Returns the number of recordings that have problems.
 std::size_t count_recordings_with_problems(const std::vector<ReadingProblem>& problems);
 
-/// Prints the first problems, one per line, then the number of the others. Returns true if there are any.
+/// Prints the first problems, one per line, then the number of the remaining problems. Returns true if there are any
+/// problems.
 bool print_problems(std::string_view command, const std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -13,8 +13,9 @@ void widen(record::ExponentRange& sum, const record::ExponentRange& more) {
     sum.highest = std::max(sum.highest, more.highest);
 }
 
-/// Returns the probability of at most `found` of `drawn`, each with the probability `share`. Precondition: `found` is
-/// below the expected number, so that the terms fall from the last one on.
+/// Returns the probability that at most `found` of `drawn` members have a property, if each of them has it with the
+/// probability `share`. Precondition: `found` is below the expected number, so that the terms of the sum decrease
+/// from the last one on.
 double probability_of_at_most(std::uint64_t found, std::uint64_t drawn, double share) {
     const auto n = static_cast<double>(drawn);
     auto k = static_cast<double>(found);
@@ -26,7 +27,7 @@ double probability_of_at_most(std::uint64_t found, std::uint64_t drawn, double s
 }
 
 /// Returns the upper bound, at a certainty of 95%, of the share of members with a property, if `found` of `drawn`
-/// members that were drawn at random have it (Clopper and Pearson, one-sided). 1 if none were drawn.
+/// members that were drawn at random have it (Clopper and Pearson, one-sided). Returns 1 if no members were drawn.
 double upper_share(std::uint64_t found, std::uint64_t drawn) {
     if (found >= drawn) return 1;
     double low = static_cast<double>(found) / static_cast<double>(drawn);

@@ -15,7 +15,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the class of the largest of m, n and k.
+/// Returns the size class of a row, to which the largest of m, n and k belongs.
 SizeClass size_class_of(const MergedRow& row) {
     const std::int64_t largest = std::max({row.m, row.n, row.k});
     if (row.is_overflow || largest < 0) return {};
@@ -41,7 +41,7 @@ RowGroup group_with_keys_of(const MergedRow& row, const Grouping& grouping) {
     return group;
 }
 
-/// Adds a row to a group, without its calls.
+/// Adds the decision of a row to a group, without the row's calls.
 void add_decision(RowGroup& group, const MergedRow& row) {
     ++group.decisions;
     double sum = 0;

@@ -19,10 +19,11 @@ namespace fp32shim::cli {
 class DurationHistogram;
 class CallPathTree;
 
-/// Keys by which rows are grouped, in addition to the requested, applied and actual precisions and the reason.
+/// The keys by which rows are grouped, in addition to the requested, applied and actual precisions and the reason.
 struct Grouping {
+    /// `by_precision` adds no key, since rows are always grouped by precision.
     bool by_function = false, by_size_class = false, by_where = false, by_scope = false, by_call_site = false,
-         by_caller = false, by_precision = false;                                    ///< by_precision adds no key
+         by_caller = false, by_precision = false;
     bool by_host = false, by_job = false, by_executable = false, by_policy = false;  ///< keys of processes
 
     bool operator==(const Grouping&) const = default;
@@ -42,7 +43,7 @@ inline constexpr GroupingWord grouping_words[] = {
     {"size", &Grouping::by_size_class},     {"size-class", &Grouping::by_size_class},
     {"precision", &Grouping::by_precision},
 };
-/// Words for keys of processes.
+/// The words of `--by` for keys of processes.
 inline constexpr GroupingWord process_grouping_words[] = {
     {"host", &Grouping::by_host},
     {"job", &Grouping::by_job},
@@ -54,32 +55,35 @@ std::vector<std::string_view> all_grouping_words(bool with_process_keys);
 /// Returns the grouping with the keys of all `words`.
 Grouping parse_grouping(const std::vector<std::string>& words);
 
-/// Range of sizes from above one power of two to the next, for the largest of m, n and k.
+/// A range of sizes, from above one power of two up to the next power of two. The largest of m, n and k decides to
+/// which range a row belongs.
 struct SizeClass {
     std::int64_t lowest = -1, highest = -1;  ///< both bounds are included; -1 if the sizes are unknown
 
     bool is_known() const { return highest >= 0; }
-    /// Returns `65-128`; `?` if the sizes are unknown.
+    /// Returns the range as text: `65-128`; `?` if the sizes are unknown.
     std::string text() const;
 };
 
-/// Facts of a process by which rows can be grouped; empty if the grouping does not use the fact, or it is unknown.
+/// The facts of a process by which rows can be grouped; empty if the grouping does not use the fact, or it is
+/// unknown.
 struct ProcessGroupKey {
     SharedText host, job_id, executable, policy_name, policy_revision, policy_sha256;
     auto operator<=>(const ProcessGroupKey&) const = default;
 };
 
-/// The keys of a group: those of its rows, processes, sizes and call site.
+/// The keys of a group: the decision of its rows, the facts of its processes, its size class and its call site.
 using RowGroupKey = std::tuple<MergedDecision, ProcessGroupKey, std::int64_t, SharedText>;
 
-/// Sum of the rows that have the same keys and the same `is_overflow`. Of the other members of MergedRow, only the
-/// counters are set, and the median if it is known.
+/// The sum of the rows that have the same keys and the same `is_overflow`. Of the other members of MergedRow, only
+/// the counters are set, and the median if it is known.
 struct RowGroup : MergedRow {
     ProcessGroupKey process;
     SizeClass sizes;
     SharedText call_site;         ///< `libphysics.so+0x1c4`; empty if it is unknown or not a key
     std::uint64_t decisions = 0;  ///< number of rows
-    double work = 0;              ///< floating-point operations of all calls, except `calls_without_work`
+    double work = 0;              ///< floating-point operations of all calls for which they are known
+    /// The number of calls whose floating-point operations are not known.
     std::uint64_t calls_without_work = 0;
     double sum_of_log_sizes = 0;             ///< sum over rows of the logarithm of the geometric mean of m, n and k
     std::uint64_t decisions_with_sizes = 0;  ///< number of rows in `sum_of_log_sizes`
@@ -88,20 +92,20 @@ struct RowGroup : MergedRow {
 };
 
 /// Groups calls by the keys of their rows, call sites and processes. A merged row does not know its processes, so
-/// calls are grouped by these while recordings are merged. With keys of processes or call sites, takes 16 bytes for
-/// each pair of a group and a row.
+/// calls are grouped by processes while recordings are merged. If processes or call sites are keys, a table takes 16
+/// bytes for each pair of a group and a row.
 class RowGroupTable {
   public:
     explicit RowGroupTable(const Grouping& grouping) : grouping_(grouping) {}
 
-    /// Begins a recording. The calls of add() that follow belong to it.
+    /// Begins a new recording, to which all later calls of add() belong.
     void begin_recording(const record::RecordingFacts& facts);
     /// Adds calls of the row `row`, which is at `row_index` in MergedCalls::rows(). Returns the index of their group
     /// in groups().
     std::size_t add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters,
                     SharedText call_site = {});
     std::vector<RowGroup>& groups() { return groups_; }
-    /// Returns the groups, largest first.
+    /// Returns the groups, sorted by `order`, largest first.
     std::vector<RowGroup> sorted(RowOrder order) const;
 
   private:

@@ -21,7 +21,7 @@ std::string unused_rule_text(const RuleUseCount& rule) {
 
 void RuleUseCounter::add(const record::RecordingReader& recording, bool is_live) {
     if (recording.total_calls() == 0) return;
-    // If a recording had no room for some calls, it is unknown which rules decided them.
+    // If a recording had no room for some calls, it is unknown which rules decided these calls.
     const bool is_unclear = recording.uncounted_calls() > 0;
     for (record::RecordedRule& rule : recording.rules()) {
         RuleInRun& of_run =

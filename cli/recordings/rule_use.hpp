@@ -1,4 +1,4 @@
-// Tells which rules of policies decided calls. A rule that decided none protects nothing.
+// Tells which rules of policies decided calls. A rule that decided no call protects nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace fp32shim::cli {
 
-/// A rule, with the number of recordings that have it and of those in which it decided no call.
+/// A rule of a policy, with the number of recordings whose policy has the rule, and the number of those in whose run
+/// the rule decided no call.
 struct RuleUseCount {
     std::string name, file;
     std::uint32_t line = 0;         ///< line in the policy file
@@ -28,7 +29,7 @@ struct RuleUseCount {
 /// Processes that belong to no run also count together. Recordings without calls do not count.
 class RuleUseCounter {
   public:
-    /// Adds the rules of a recording. `is_live`: the process is still running, so more calls may follow.
+    /// Adds the rules of a recording. `is_live` says that the process is still running, so more calls may follow.
     void add(const record::RecordingReader& recording, bool is_live);
     /// Returns the rules, sorted by file and line.
     std::vector<RuleUseCount> all() const;
@@ -38,17 +39,17 @@ class RuleUseCounter {
         std::uint64_t recordings = 0;
         bool is_used = false, is_live = false;
     };
-    /// Key: file, line, name of the rule, and the number of the run.
+    /// The rules by policy file, line, name of the rule, and number of the run.
     std::map<std::tuple<std::string, std::uint32_t, std::string, std::uint64_t>, RuleInRun> rules_;
 };
 
-/// Returns `rule "bisect 1" (policy.toml:13) decided no call`.
+/// Returns a text about an unused rule: `rule "bisect 1" (policy.toml:13) decided no call`.
 std::string unused_rule_text(const RuleUseCount& rule);
 
 bool has_unused_rule(const std::vector<RuleUseCount>& rules);
 
-/// Returns a line for each rule that decided no call. After `most` lines follows the number of the others; 0: no
-/// limit.
+/// Returns a line for each rule that decided no call. After `most` lines, another line has the number of the
+/// remaining rules. If `most` is 0, there is no limit.
 std::string unused_rules_text(const std::vector<RuleUseCount>& rules, std::size_t most);
 
 Json rules_json(const std::vector<RuleUseCount>& rules);

@@ -28,7 +28,7 @@ std::int64_t exit_of(const Header& header) {
     return header.start_realtime_ns + static_cast<std::int64_t>(std::min(seconds, longest) * 1e9);
 }
 
-/// Returns the recordings of a list that are not among `present`.
+/// Returns the recordings that `list`, the recording at `path`, lists and that are not among `present`.
 MissingFileList missing_of(const std::string& path, const RunMember& list, std::vector<const RunMember*> present) {
     MissingFileList missing{.path = path, .names = {}, .never_made = list.unrecorded};
     if (present.size() >= list.listed_count) return missing;
@@ -106,7 +106,7 @@ std::vector<MissingFileList> find_missing_files(const std::vector<std::string>& 
         if (auto member = read_run_member(path)) all.emplace_back(path, std::move(*member));
     std::map<std::uint64_t, std::vector<const RunMember*>> by_list;
     std::set<std::uint64_t> runs_with_file, lists;
-    std::set<std::string_view> children_files;  // names of those that belong to no run
+    std::set<std::string_view> children_files;  // names of all files that list uncovered children
     for (const auto& [path, member] : all) {
         lists.insert(member.number);
         if (member.listed_in != 0) by_list[member.listed_in].push_back(&member);

@@ -1,4 +1,4 @@
-// Recordings that belong together: those of one `fp32shim run`, and those of a process and its children.
+// Finds recordings that belong together: those of one `fp32shim run`, and those of a process and its children.
 #pragma once
 
 #include <cstdint>
@@ -12,58 +12,62 @@
 
 namespace fp32shim::cli {
 
-/// Facts in a recording's header about the other recordings that belong to it.
+/// The facts in a recording's header about the other recordings that belong to it.
 struct RunMember {
-    std::uint64_t run = 0;             ///< number of the `fp32shim run` that made the recording; 0: none
-    std::uint64_t number = 0;          ///< number by which other recordings name this one as their list
-    std::uint64_t listed_in = 0;       ///< number of the recording whose list has this one; 0: none
-    std::uint32_t listed_count = 0;    ///< number of recordings that entered the list of this one
-    std::uint32_t unrecorded = 0;      ///< number of processes that multiplied without a recording
-    bool has_children_file = false;    ///< the run of the recording has a file for its children
-    bool is_children_file = false;     ///< this file is the one for the children of a run
-    bool is_run_awaited = false;       ///< `fp32shim run` was to note the end of the run in the recording
+    std::uint64_t run = 0;  ///< number of the `fp32shim run` that made the recording; 0: none
+    /// The number by which other recordings name this recording as the one that lists them.
+    std::uint64_t number = 0;
+    std::uint64_t listed_in = 0;  ///< number of the recording that lists this recording; 0 if none does
+    /// The number of recordings that entered themselves into the list of this recording.
+    std::uint32_t listed_count = 0;
+    std::uint32_t unrecorded = 0;    ///< number of processes that multiplied without a recording
+    bool has_children_file = false;  ///< the run of the recording has a file that lists its uncovered children
+    bool is_children_file = false;   ///< this file is the one that lists the uncovered children of a run
+    /// `fp32shim run` waited for the program and was to note the end of the run in the recording.
+    bool is_run_awaited = false;
     record::format::RunEnd run_end{};  ///< the note at the end of the run; all zeros: there is none
-    std::uint32_t run_recordings = 0;  ///< in the file for the children of a run: number of the run's recordings
+    /// The number of the run's recordings, only in the file for the run's children.
+    std::uint32_t run_recordings = 0;
     std::int64_t start_ns = 0;         ///< start of the recording: nanoseconds since 1970
     std::int64_t exited_ns = 0;        ///< end of the process, if it called `exit`; otherwise equal to start_ns
-    record::ProcessIdentity identity;  ///< the process, its namespace and boot
+    record::ProcessIdentity identity;  ///< identity of the process, of its namespace and of the machine's boot
 
     struct ListEntry {
         std::int32_t pid = 0;
         std::uint64_t process_start = 0;
         std::string name;  ///< name of the file, perhaps without its beginning
     };
-    std::vector<ListEntry> listed;  ///< the first recordings of the list
+    std::vector<ListEntry> listed;  ///< the first entries of this recording's list of recordings
 };
 
 /// Returns the first part of a file's header, with zeros behind the end of the file; null if it is no recording.
 std::unique_ptr<record::format::Header> read_header(const std::string& path);
 
-/// Reads a header; nullopt if the file is no recording.
+/// Reads the header of a file. Returns nullopt if the file is no recording.
 std::optional<RunMember> read_run_member(const std::string& path);
 
-/// Returns true for the file for the children of a run, which has no calls.
+/// Returns true if the file at `path` only lists the uncovered children of a run, and has no calls.
 bool is_children_file(const std::string& path);
 
-/// Returns the names that a recording's file for children may have, if it belongs to no run: `run.children.fp32rec`
-/// for `run.fp32rec`. For `run.3.fp32rec`, whose number may be a part of the log's name, `run.3.children.fp32rec`
-/// follows.
+/// Returns the names that the file for a recording's children may have if the recording belongs to no run:
+/// `run.children.fp32rec` for `run.fp32rec`. For `run.3.fp32rec`, whose number may be a part of the log's name, the
+/// second name is `run.3.children.fp32rec`.
 std::vector<std::string> possible_children_files(const std::string& path);
 
-/// Files that belong to a recording but were not read.
+/// The files that belong to a recording but were not read.
 struct MissingFileList {
     std::string path;                ///< path of the recording
     std::vector<std::string> names;  ///< names of other recordings
     std::size_t unnamed = 0;         ///< number of further recordings whose names are not known
-    std::uint32_t never_made =
-        0;  ///< number of recordings that forked children, or processes of the run, could not make
+    /// The number of recordings that forked children, or processes of the run, could not make.
+    std::uint32_t never_made = 0;
     bool lacks_children_file = false;
     bool lacks_list = false;  ///< the recording that lists this one is missing; set for one recording of the list
 
     std::size_t recording_count() const { return names.size() + unnamed; }
 };
 
-/// Finds the files that belong to these recordings and are not among them.
+/// Finds the files that belong to the recordings at `paths` but are not among them.
 std::vector<MissingFileList> find_missing_files(const std::vector<std::string>& paths);
 
 /// Returns the names of missing recordings as a list: `run.1.fp32rec, run.2.fp32rec and 3 more`.

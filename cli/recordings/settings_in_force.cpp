@@ -5,11 +5,12 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Precision and floor that were set while the process ran, by `fp32shim set` or the C API. A reload does not change
-/// them.
+/// The precision and the floor that were set while the process ran, by `fp32shim set` or the C API. A reload of the
+/// policy does not change them.
 struct RequestedSettings {
-    std::optional<policy::Precision> precision;  ///< absent: not set; environment and files decide
-    policy::Floor floor = policy::Floor::none;   ///< can only be raised
+    /// The precision is absent if it was not set, so that environment and files decide.
+    std::optional<policy::Precision> precision;
+    policy::Floor floor = policy::Floor::none;  ///< the floor that was set, which can only be raised
     bool is_precision_known = true, is_floor_known = true;
 };
 
@@ -34,8 +35,9 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
                 break;
             case SettingsChangeKind::set_floor:
                 asked.floor = std::max(asked.floor, change.floor);
-                asked.is_floor_known = true;  // only changes that raise the floor are recorded, so this one is above
-                                              // any that was lost
+                // Only changes that raise the floor are recorded, so this floor is above the floors of all changes
+                // that were lost.
+                asked.is_floor_known = true;
                 break;
             case SettingsChangeKind::reload:
                 now = {{},

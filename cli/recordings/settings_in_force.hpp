@@ -8,7 +8,7 @@
 
 namespace fp32shim::cli {
 
-/// Settings of a process. A setting is absent if it is unknown: a reload did not record it, or newer changes
+/// The settings of a process. A setting is absent if it is unknown: a reload did not record it, or newer changes
 /// displaced the record of its last change.
 struct SettingsInForce {
     std::optional<policy::Precision> precision;  ///< default precision; rules and scopes override it
@@ -16,7 +16,8 @@ struct SettingsInForce {
     std::optional<policy::CpuMode> cpu_mode;
     std::optional<std::string> policy_name;      ///< empty: no policy, or a policy without a name
     std::string policy_revision, policy_sha256;  ///< facts of the policy; empty if policy_name is absent
-    std::string floor_exception{};               ///< see record::StartEvent
+    /// The names of the exceptions that lowered the policy's floor; empty: none did.
+    std::string floor_exception{};
     bool allow_bf16x9 = false;
 };
 

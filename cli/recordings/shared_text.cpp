@@ -27,7 +27,7 @@ class SharedTextPool {
     std::string_view operator[](std::uint32_t id) const { return texts_[id]; }
 
   private:
-    /// Copies a text into a block that many texts share. A std::string for each would take twice the memory.
+    /// Copies a text into a block that many texts share. A std::string for each text would take twice the memory.
     std::string_view copy_text(std::string_view text) {
         constexpr std::size_t block_size = 65536;
         if (text.size() > free_size_) {

@@ -1,4 +1,4 @@
-// Names shared by rows. The million rows of a report have only some hundred different names.
+// Stores texts that rows share. The million rows of a report have only some hundred different names.
 #pragma once
 
 #include <fmt/core.h>
@@ -9,7 +9,7 @@
 
 namespace fp32shim::cli {
 
-/// A text that is stored only once and kept until the command ends. For one thread.
+/// A text that is stored only once and kept until the command ends. Only one thread may use such texts.
 class SharedText {
   public:
     SharedText() = default;
@@ -22,7 +22,8 @@ class SharedText {
     /// Returns a number that is unique to this text; 0 for the empty text.
     std::uint32_t id() const { return id_; }
 
-    auto operator<=>(const SharedText&) const = default;  ///< by the number, in no order of the texts
+    /// Compares the numbers, which are in no order of the texts.
+    auto operator<=>(const SharedText&) const = default;
     friend bool operator==(SharedText a, std::string_view b) { return std::string_view(a) == b; }
     friend std::string operator+(std::string a, SharedText b) { return a += std::string_view(b); }
     friend std::string operator+(SharedText a, std::string_view b) { return std::string(a).append(b); }

@@ -34,13 +34,13 @@ const AuditSummary& audits_of(const MergedRow& row) { return *static_cast<const 
 
 std::string error_text(bool is_known, double error) { return is_known ? fmt::format("{:.1e}", error) : ""; }
 
-/// Returns the largest error of any audit by a metric; empty if no audit yielded one.
+/// Returns the largest error of any audit by the metric `error`; empty if no audit yielded an error.
 template <double record::AuditErrors::*error>
 std::string worst_text(const MergedRow& row) {
     return error_text(audits_of(row).compared > 0, audits_of(row).worst.*error);
 }
 
-/// Returns remarks about the audits that yielded no error.
+/// Returns remarks about the audits that yielded no error, and about those whose result is noise.
 std::string remarks_on(const MergedRow& row) {
     std::string text;
     const auto add = [&text](std::uint64_t count, std::string_view what) {
@@ -100,13 +100,14 @@ const TextColumn audit_columns[] = {
 /// A row of the tables of products that made or received the first NaN or infinity.
 struct NonfiniteRow : MergedRow {
     const MergedProcess* process = nullptr;
-    const record::RecordedAudit* found = nullptr;  ///< the audit that found it
+    const record::RecordedAudit* found = nullptr;  ///< the audit that found the NaN or infinity
 };
 const NonfiniteRow& nonfinite_of(const MergedRow& row) { return static_cast<const NonfiniteRow&>(row); }
 const record::Audit& audit_of(const MergedRow& row) { return nonfinite_of(row).found->audit; }
 std::string found_text(const MergedRow& row) { return std::string(nonfinite_text(audit_of(row), "NaN")); }
 
-/// Returns the place of a NaN or infinity in a matrix; empty if a scalar has it.
+/// Returns the number of the row or column, as `place` selects, of a NaN or infinity in a matrix; empty if a scalar
+/// is NaN or infinity.
 template <std::uint32_t record::Audit::*place>
 std::string place_text(const MergedRow& row) {
     const bool is_received = (audit_of(row).flags & record::audit_received) != 0;
@@ -114,7 +115,8 @@ std::string place_text(const MergedRow& row) {
     return is_scalar ? "" : fmt::format("{}", audit_of(row).*place);
 }
 
-/// Returns a power of two that exceeds all numbers of an operand: `2^14`; empty if their sizes are not known.
+/// Returns a power of two that exceeds the magnitudes of all numbers of an operand: `2^14`; empty if they are not
+/// known.
 template <record::ExponentRange record::Audit::*operand>
 std::string limit_text(const MergedRow& row) {
     const record::ExponentRange& exponents = audit_of(row).*operand;
@@ -147,7 +149,8 @@ const TextColumn received_columns[] = {
     {{"received"}, found_text},
     {{"in"}, [](const MergedRow& row) { return std::string(record::nonfinite_operand_name(audit_of(row))); }}};
 
-/// Returns a table of the first `limit` rows, or of all if it is 0, with columns of several lists.
+/// Returns a table of the first `limit` rows, or of all rows if `limit` is 0. The table has the columns of all
+/// `lists`.
 template <class Row>
 LimitedTable limited_table(std::initializer_list<std::span<const TextColumn>> lists, const std::vector<Row>& rows,
                            std::size_t limit) {

@@ -1,4 +1,4 @@
-// The document of `fp32shim report --format json`, and CSV, which has the same rows.
+// Writes the document of `fp32shim report --format json`, and CSV, which has the same rows.
 
 #include <span>
 
@@ -61,7 +61,7 @@ Json exponents_json(const record::ExponentRange& exponents) {
     return exponents.lowest > exponents.highest ? Json() : Json({exponents.lowest, exponents.highest});
 }
 
-/// Returns the members that identify an audited product.
+/// Returns the JSON members that identify an audited product.
 Json product_json(const MergedRow& row) {
     static const auto columns = row_columns_named(
         {"function", "m", "n", "k", "batch", "caller", "scope", "where", "applied", "source", "reason"});
@@ -97,7 +97,7 @@ Json first_received_json(const MergedCalls& calls, const FirstNonfiniteProduct& 
 
 Json optional_json(const std::optional<double>& number) { return number ? number_or_null(*number) : Json(); }
 
-/// Returns the audits of one row. An infinite error becomes null.
+/// Returns the audits of one row as JSON. An infinite error becomes null.
 Json audits_json(const MergedCalls& calls, const AuditSummary& audits) {
     const MergedRow& row = calls.rows()[audits.row];
     Json json = product_json(row);

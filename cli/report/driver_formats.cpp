@@ -1,4 +1,5 @@
-// Kinds of products, in the formats of programs that measure them (`--format benchdnn`, `rocblas-bench`, `shapes`).
+// Writes kinds of products in the input formats of benchmark programs (`--format benchdnn` and `rocblas-bench`), and
+// as CSV (`--format shapes`).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,21 +16,21 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Names of the values of blas::Operation, in the same order.
+/// The names of the values of blas::Operation, in the same order.
 constexpr std::string_view operations[] = {"gemm", "gemmt",  "symm",  "hemm", "syrk", "herk", "syr2k", "her2k",
                                            "trmm", "trsm",   "gemv",  "symv", "hemv", "ger",  "gerc",  "syr",
                                            "her",  "syr2",   "her2",  "trmv", "trsv", "axpy", "rot",   "dot",
                                            "dotc", "sdsdot", "dsdot", "nrm2", "asum"};
 static_assert(std::size(operations) == static_cast<std::size_t>(blas::Operation::asum) + 1);
 
-/// Calls that a benchmark cannot tell apart: of the members of a row, only the operands, the format and the counters
-/// are set.
+/// Calls that a benchmark cannot tell apart. Of the members of MergedRow, only the operands, the format and the
+/// counters are set.
 struct ProductKind : MergedRow {
     std::string_view operation;         ///< `gemm`; empty if this version does not know the function
     std::vector<SharedText> functions;  ///< names of the functions that were called
     Batching batching = Batching::single;
-    /// A recording does not say which order a call of CBLAS asks for. It is taken to be row-major, as in most C and
-    /// numpy programs; all others are column-major.
+    /// True if the matrices are row-major. A recording does not say which order a call of CBLAS asks for. It is taken
+    /// to be row-major, as in most C and numpy programs. All other calls are column-major.
     bool is_row_major = false;
     double work = 0;  ///< floating-point operations of all calls
 };
@@ -92,7 +93,8 @@ struct GemmSizes {
     std::int64_t m, n, k;
 };
 
-/// Returns the sizes for a layout. The transposed product has the same matrices in the other layout.
+/// Returns the sizes of a product for the given layout. In the other layout, the same matrices are the operands of
+/// the transposed product.
 GemmSizes sizes_in(const ProductKind& kind, bool is_row_major) {
     if (is_row_major == kind.is_row_major) return {kind.trans_a, kind.trans_b, kind.m, kind.n, kind.k};
     return {kind.trans_b, kind.trans_a, kind.n, kind.m, kind.k};
@@ -114,8 +116,8 @@ std::string why_no_gemm(const ProductKind& kind) {
     return least == 0 ? "it multiplies nothing" : "";
 }
 
-/// Returns a comment with facts that a driver's line cannot express, among them how the measured products may differ
-/// from those that ran.
+/// Returns a comment with facts that the input line of a benchmark program cannot express. Some of them tell how the
+/// measured products may differ from those that ran.
 std::string comment_on(const ProductKind& kind) {
     const std::vector<std::string> names(kind.functions.begin(), kind.functions.end());
     const std::string_view remark =
@@ -141,7 +143,7 @@ bool is_transposed(char letter) { return letter == 'T' || letter == 'C'; }
 constexpr std::string_view assumptions =
     "# Leading dimensions are not recorded: matrices are packed. Calls of CBLAS are taken to be row-major.\n";
 
-/// Returns the math mode with which oneDNN multiplies in this format; empty if it has none.
+/// Returns the name of the math mode in which oneDNN multiplies in `format`; empty if there is no such mode.
 std::string_view fpmath_of(std::string_view format) {
     if (format == "fp32") return "strict";
     if (format == "tf32" || format == "bf16") return format;
@@ -170,7 +172,8 @@ std::string benchdnn_line(const ProductKind& kind) {
                        mode.empty() ? "strict" : mode, batch, sizes.m, sizes.k, batch, sizes.k, sizes.n);
 }
 
-/// Returns rocBLAS's name of a type; empty for types whose results' type is not recorded.
+/// Returns rocBLAS's name of a type; empty for other types, because a recording does not have the type of their
+/// results.
 std::string_view rocblas_type(std::string_view dtype) {
     constexpr std::pair<std::string_view, std::string_view> names[] = {
         {"float32", "f32_r"}, {"complex64", "f32_c"}, {"float64", "f64_r"}, {"complex128", "f64_c"}};
@@ -186,8 +189,8 @@ std::string why_not_rocblas(const ProductKind& kind) {
     return {};
 }
 
-/// Returns the number of elements of a matrix. Sizes in a damaged recording may be so large that their product
-/// overflows.
+/// Returns the number of elements of a matrix. The numbers are unsigned, because sizes in a damaged recording may be
+/// so large that their product overflows.
 std::uint64_t elements(std::int64_t rows, std::int64_t columns) {
     return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(columns);
 }
@@ -212,8 +215,8 @@ std::string rocblas_line(const ProductKind& kind) {
     return line + "\n";
 }
 
-/// Writes `head`, then a line with its comments for each kind of product. For a kind that the driver cannot express,
-/// writes only a comment.
+/// Writes `head`, then, for each kind of product, comments and the text that `line` returns. If `why_not` returns a
+/// reason why the benchmark program cannot express a kind, writes only a comment with this reason.
 void write_driver_lines(std::string head, const ReportContents& contents, const ReportView& view,
                         ReportOutput& output, std::string (*why_not)(const ProductKind&),
                         std::string (*line)(const ProductKind&)) {

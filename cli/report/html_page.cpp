@@ -76,7 +76,7 @@ std::string_view text_between(const char* begin, const char* end) {
     return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// Colours, shape of points, and hatch of areas of a number format on a page.
+/// The colours, the shape of points and the hatch of areas by which a page shows a number format.
 struct FormatDrawing {
     std::string_view name, light, dark, shape, hatch;
 };

@@ -1,5 +1,5 @@
-// Makes the HTML pages of reports. They load nothing else, and their data comes from untrusted recordings. The parts
-// are in page/.
+// Makes the HTML pages of reports. The pages load no other files, and their data comes from untrusted recordings. The
+// parts of the pages are in page/.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace fp32shim::cli {
 
-/// Returns a table for showTable() of page/shared/tables.js.
+/// Returns a table as data for showTextTable() of page/shared/tables.js.
 Json table_json(const LimitedTable& limited);
 
 /// The kinds of pages.
 enum class Page : std::uint8_t { report, diff };
 
-/// Returns a page with its data, in UTF-8. Names in `data` come from recordings and may be any text. They become JSON
-/// without `<`, and the page runs only its own scripts.
+/// Returns a page with its data, in UTF-8. Names in `data` come from recordings and may be any text. The names become
+/// JSON without `<`, and the page runs only its own scripts.
 std::string html_page(Page page, Json data);
 
 }  // namespace fp32shim::cli

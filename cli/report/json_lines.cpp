@@ -1,4 +1,4 @@
-// JSON lines of `fp32shim report`, which make recordings readable for database engines.
+// Writes recordings as JSON lines, a format of `fp32shim report` that database engines can read.
 #include <cstdint>
 #include <iterator>
 #include <span>
@@ -60,7 +60,7 @@ constexpr Column<ProcessWithProblems> own_process_columns[] = {
 
 const auto row_line_columns = concatenated_columns<MergedRow>({row_columns(), own_row_columns});
 
-/// Appends a member for each column, with counts that fit into the signed integers of database engines.
+/// Appends a JSON member for each column, with counts that fit into the signed integers of database engines.
 template <class Row>
 JsonWriter& append(JsonWriter& json, std::span<const Column<Row>> columns, const Row& row) {
     for (const Column<Row>& column : columns) json.member(column.name, column.value(row).clamped_to_int64());

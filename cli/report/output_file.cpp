@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t buffer_size = 65536;
 
-/// Returns the permissions of the file that is replaced. For a new file, returns those that the umask allows.
+/// Returns the permissions of the file that will be replaced. For a new file, returns the permissions that the umask
+/// allows.
 mode_t permissions_for(const std::string& path) {
     struct stat old {};
     if (::stat(path.c_str(), &old) == 0) return old.st_mode & 07777;

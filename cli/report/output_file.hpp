@@ -1,4 +1,4 @@
-// The file of `fp32shim report --output FILE`. It is either written completely or left unchanged.
+// Writes the file of `fp32shim report --output FILE`. The file is either written completely or left unchanged.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ namespace fp32shim::cli {
 std::string problem_with_output(const std::string& path, const std::vector<std::string>& recordings);
 
 /// Writes a report piece by piece to stdout, a terminal, a pipe, a device or a file. A file is first written under
-/// another name, and finish() replaces the old one. If `path` is a symbolic link, the link stays and its target is
+/// another name, and finish() replaces the old file. If `path` is a symbolic link, the link stays and its target is
 /// replaced.
 class ReportOutput {
   public:

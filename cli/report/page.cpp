@@ -1,4 +1,5 @@
-// The page of `fp32shim report --format html`. Names in its data come from recordings and may be any text.
+// Makes the data of the page of `fp32shim report --format html`. Names in its data come from recordings and may be
+// any text.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -21,12 +22,12 @@
 namespace fp32shim::cli {
 namespace {
 
-// Limits for the size of the page. Those for its rows are in report/page_rows.cpp.
+// These limits keep the page small. The limits for its rows of decisions are in report/page_rows.cpp.
 constexpr std::size_t max_processes = 200;
-constexpr std::size_t max_audits = 200;  ///< rows of the table of audits
-constexpr std::size_t max_found = 50;    ///< rows of the tables of NaN and infinity
-constexpr std::size_t max_changes = 50;  ///< listed changes of settings
-constexpr std::size_t max_values = 5;    ///< values listed for a fact
+constexpr std::size_t max_audits = 200;  ///< maximum number of rows of the table of audits
+constexpr std::size_t max_found = 50;    ///< maximum number of rows of the tables of NaN and infinity
+constexpr std::size_t max_changes = 50;  ///< maximum number of listed changes of settings
+constexpr std::size_t max_values = 5;    ///< maximum number of values that are listed for a fact
 
 std::string whole_policy_text(const record::StartEvent& start) {
     const std::string text = policy_name_text(start.policy_name, start.policy_revision, start.policy_sha256);
@@ -38,7 +39,7 @@ std::string job_text(const record::ProcessFacts& process) {
     return process.job_id + (process.job_id.empty() || rank.empty() ? "" : ", ") + rank;
 }
 
-/// Facts about a process: a name, and a function that returns the fact as text; empty if it is not known.
+/// The facts about a process: a name, and a function that returns the fact as text; empty if it is not known.
 constexpr std::pair<std::string_view, std::string (*)(const MergedProcess&)> facts[] = {
     {"Program", [](const MergedProcess& process) { return process.facts.process.executable; }},
     {"Command", [](const MergedProcess& process) { return process.facts.process.command; }},
@@ -63,7 +64,8 @@ constexpr std::pair<std::string_view, std::string (*)(const MergedProcess&)> fac
     {"fp32shim", [](const MergedProcess& process) { return process.facts.start.version; }},
 };
 
-/// Returns each fact with its distinct texts, most frequent first, and their numbers of processes.
+/// Returns each fact with its distinct texts, the most frequent text first, and the number of processes with each
+/// text.
 Json facts_json(const MergedCalls& calls) {
     Json json = Json::array();
     for (const auto& [name, text_of] : facts) {
@@ -139,11 +141,11 @@ Json sources_json(const CallPathTree& paths, std::int64_t changed_after_ns) {
     return lines.read_wanted_lines(changed_after_ns);
 }
 
-/// Returns the data of the page. It begins like the JSON of the report.
+/// Returns the data of the page. It begins with the same members as the JSON of the report.
 Json page_data(const ReportContents& contents, const ReportView& view) {
     const MergedCalls& calls = contents.calls;
     Json json = report_head_json(calls);
-    // The page shows the values of these keys in tables and warnings of limited size instead.
+    // These keys are removed, because the page shows their values in tables and warnings of limited size.
     for (const char* const key : {"first_nonfinite", "first_received", "rules"}) json.erase(key);
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = view.is_filtered;
@@ -164,7 +166,8 @@ Json page_data(const ReportContents& contents, const ReportView& view) {
     const auto has_scope = [](const MergedRow& row) { return !row.scope.empty(); };
     if (std::ranges::any_of(calls.rows(), has_scope))
         json["scopes"] = page_paths_json(scope_tree(calls), calls, view.order, rows.list_indices);
-    json["decisions"] = std::move(rows.json);  // the last key, since a further one could copy this large value
+    // This key is added last, since adding another key could copy this large value.
+    json["decisions"] = std::move(rows.json);
     return json;
 }
 

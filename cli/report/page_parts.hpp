@@ -1,4 +1,4 @@
-// Parts of the data of a report's page that have files of their own.
+// Makes parts of the data of a report's page. Each part has a source file of its own.
 #pragma once
 
 #include <cstdint>
@@ -45,18 +45,21 @@ PageDecisions page_decisions(const MergedCalls& calls, RowOrder order);
 /// Returns the data for page/report/verdict.js:
 /// - `measure`: the quantity that tells best how much was multiplied: `work`, or `host_ns` if the work of some calls
 ///   is unknown, or `calls` if there are no times either
-/// - `below`: sums of the calls that ran below FP32, or were allowed to; `formats`, their calls by format; `allowed`,
-///   the number of those whose library did not say at which format they ran; `previewed`, the number of those that
-///   a CPU imitated; `place`, the one with most of them by that quantity
+/// - `below`: sums of the calls that ran below FP32, or were allowed to. Its member `formats` has the numbers of
+///   these calls by format. `allowed` is the number of these calls whose library did not say at which format they
+///   ran. `previewed` is the number of these calls that a CPU imitated. `place` is the place with most of these calls
+///   by `measure`
 /// - `narrower`: number of calls whose operands are narrower than float32
 /// - `unknown`: number of other calls whose format is not known
-/// - `busiest`: the place with most host time of all calls
+/// - `busiest`: the place whose calls took the most host time
 ///
-/// A place has its sums, `text`, and `kind`: `where`, `scope`, `caller`, or `unknown`. It is null without calls.
+/// A place has the sums of its calls, its name `text`, and its `kind`: `where`, `scope`, `caller`, or `unknown`. A
+/// place is null if there are no calls.
 Json verdict_json(const MergedCalls& calls);
 
-/// Returns the warnings of the page, each with `title`, `lines` and `refused`. With `refused`, the page offers to
-/// show the rows that did not run as requested.
+/// Returns the warnings of the page, each with `title`, `lines` and `refused`. If `refused` is true, the page offers
+/// to show the rows that did not run as requested. `is_since` says that an earlier copy of a recording left calls
+/// out.
 Json warnings_json(const ReportContents& contents, bool is_since);
 
 /// Returns the name that a page's scripts use for the quantity by which rows are sorted.
@@ -65,8 +68,8 @@ std::string_view quantity_name_in_scripts(RowOrder order);
 /// Returns the data of a tree for page/flame_graph/folding.js:
 /// - `texts`: names, to which the other columns refer by index
 /// - `parent`, `name`, `file`, `line`: columns of nodes, the root first, and each parent before its children
-/// - `node`, `row`, `format`, `calls`, `host_ns`, `work`: columns of sums of calls
-/// - `folded`: number of sums that exceeded the limit and were added to a caller
+/// - `node`, `row`, `format`, `calls`, `host_ns`, `work`: columns of sums, each of which sums up calls of one node
+/// - `folded`: number of sums beyond the limit, which were added to the sum of a caller
 Json page_paths_json(const CallPathTree& paths, const MergedCalls& calls, RowOrder order,
                      const std::vector<std::int32_t>& list_indices);
 

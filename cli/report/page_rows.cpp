@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// Limits for the size of the page. A listed row takes some 150 bytes, a group 400.
+// These limits keep the page small. A listed row takes some 150 bytes, and a group takes 400.
 constexpr std::size_t max_first = 2000;
 constexpr std::size_t max_listed = 20000;
 constexpr std::size_t max_groups = 2000;
@@ -53,7 +53,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows) {
         table.push_back(std::move(values));
     }
     for (std::size_t i = 0; i < columns.size(); ++i) names.push_back({columns[i].name, is_text[i] ? 1 : 0});
-    // The largest part comes last, since a further key could copy it.
+    // The key with the largest value is added last, since adding another key could copy this value.
     Json json = {{"columns", std::move(names)}, {"texts", texts.release_texts()}};
     json["rows"] = std::move(table);
     return json;

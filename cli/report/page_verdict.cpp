@@ -15,10 +15,10 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Sums of calls by the kind and the name of their place.
+/// The sums of calls by the kind and the name of their place.
 using Places = std::map<std::pair<std::string_view, std::string>, CallSum>;
 
-/// Returns the best that is known of the place of a row's calls: a line, a scope, or caller and function.
+/// Returns the most exact place that is known of a row's calls: a line, a scope, or the caller and the function.
 Places::key_type place_of(const MergedRow& row) {
     if (row.is_overflow) return {"unknown", ""};
     if (!row.where.empty()) return {"where", row.where};

@@ -17,7 +17,7 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t max_lines = 50;  ///< lines of a warning
+constexpr std::size_t max_lines = 50;  ///< maximum number of lines of a warning
 
 bool is_unchanged(const MergedRow& row) {
     return !row.is_overflow && ran_at_or_unknown(row) == "unchanged" && row.reason != "no_product";
@@ -66,7 +66,8 @@ std::string missing_events_text(const MergedProcess& process) {
 struct ProcessWarning {
     std::string_view title;
     std::string (*text)(const MergedProcess&);
-    bool is_left_out_since = false;  ///< left out with --since, where the reader chose the time of the copy
+    /// The warning is left out with --since, where the user chose the time of the earlier copy.
+    bool is_left_out_since = false;
 };
 constexpr ProcessWarning process_warnings[] = {
     {"Calls were not counted by decision",

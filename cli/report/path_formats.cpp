@@ -1,4 +1,4 @@
-// Call paths, as folded lines and in speedscope's file format.
+// Writes call paths, as folded lines and in speedscope's file format.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -73,7 +73,7 @@ std::vector<PathShare> path_shares(const CallPathTree& paths, const MergedCalls&
                                    const std::vector<std::int32_t>& listed) {
     std::vector<PathShare> shares;
     std::size_t first = 0;     // index of the node's first share
-    std::size_t unlisted = 0;  // number of the node's shares of decisions that are not listed: they come first
+    std::size_t unlisted = 0;  // number of the node's shares whose decisions are not listed, which come first
     for (const CallsOfPath& part : paths.calls()) {
         const MergedRow& row = calls.rows()[part.row];
         const SharedText format(ran_at_or_unknown(row));

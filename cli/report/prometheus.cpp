@@ -1,4 +1,4 @@
-// Prometheus's text format of `fp32shim report`.
+// Writes the calls of recordings in Prometheus's text format, for `fp32shim report`.
 #include <fmt/format.h>
 
 #include <cstdint>
@@ -32,7 +32,7 @@ std::string metric(std::string_view name, std::string_view type, std::string_vie
 }
 
 /// Returns the value of the label `policy`: the policy's name, or the first digits of its SHA-256 if it has no name;
-/// empty without a policy.
+/// empty without a policy; `unknown` if the policy is not known.
 std::string policy_label(const SettingsInForce& settings) {
     constexpr std::size_t shown_digits = 12;
     if (!settings.policy_name) return "unknown";

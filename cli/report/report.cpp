@@ -33,8 +33,10 @@ struct ReportOptions {
     std::string output, sort = "time";
     std::vector<std::string> by;
     std::int64_t top = 10;
-    std::string since;                              ///< earlier copy of a recording; empty: all calls count
-    std::map<std::string, std::string> file_names;  ///< other names of source files, by their paths
+    /// The path of an earlier copy of a recording, whose calls are left out; empty if all calls count.
+    std::string since;
+    /// The names under which source files are shown, by the files' paths.
+    std::map<std::string, std::string> file_names;
     CallFilter filter;
 };
 
@@ -52,7 +54,7 @@ class RecordingPreparer {
   public:
     explicit RecordingPreparer(const ReportOptions& options) : options_(options) {}
 
-    /// Opens the earlier copy. Returns an error message; empty if there is none.
+    /// Opens the earlier copy. Returns an error message; empty on success.
     std::string open_earlier_copy() {
         if (options_.since.empty()) return {};
         auto opened = record::RecordingReader::open(options_.since);
@@ -105,7 +107,8 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
     return contents;
 }
 
-/// Returns an error message if options forbid groups by keys of processes; empty if they allow them.
+/// Returns an error message if rows should be grouped by keys of processes but other options forbid such groups;
+/// empty otherwise.
 std::string problem_with_process_keys(const ReportOptions& options) {
     const Grouping grouping = parse_grouping(options.by);
     if (!grouping.has_process_keys()) return {};
@@ -166,7 +169,7 @@ int finish(ReportOutput& output, bool is_incomplete) {
     return is_incomplete ? exit_code::finding : exit_code::ok;
 }
 
-/// Writes each recording as soon as it is read.
+/// Writes a report as JSON lines, each recording as soon as it is read.
 int report_lines(const std::vector<std::string>& paths, const ReportOptions& options,
                  RecordingPreparer& preparation) {
     ReportOutput output(options.output);
@@ -214,7 +217,7 @@ int report(ReportOptions& options) {
     }
 }
 
-/// Adds `--name-file PATH=NAME`, which may be given several times.
+/// Adds the option `--name-file PATH=NAME`, which may be given several times.
 void add_file_names(CLI::App& app, std::map<std::string, std::string>& names) {
     const std::function<void(const std::vector<std::string>&)> take =
         [&names](const std::vector<std::string>& values) {

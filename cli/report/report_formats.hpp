@@ -22,7 +22,7 @@ namespace fp32shim::cli {
 
 class ReportOutput;
 
-/// Merged recordings. Members that the format does not need are empty.
+/// The merged recordings of which a report is made. Members that the format of the report does not need are empty.
 struct ReportContents {
     MergedCalls calls;
     CallPathTree paths;
@@ -36,56 +36,59 @@ struct ReportContents {
     std::optional<std::vector<RowGroup>> groups_by(const Grouping& grouping, RowOrder order) const;
 };
 
-/// Options of the user that affect the contents of a report.
+/// The options of the user that affect the contents of a report.
 struct ReportView {
     RowOrder order = RowOrder::time;
     Grouping grouping;
     std::size_t top = 0;       ///< number of rows of the longest list in a table; 0: no limit
-    int stream = -1;           ///< 1: stdout; 2: stderr; -1: a file
-    bool is_filtered = false;  ///< a filter left calls out
-    bool is_since = false;     ///< an earlier copy left calls out
+    int stream = -1;           ///< destination: 1 for stdout, 2 for stderr, -1 for a file
+    bool is_filtered = false;  ///< a filter left out calls
+    bool is_since = false;     ///< an earlier copy of a recording left out calls (--since)
 };
 
-/// Writes a report in one format. Each such function is in a file of its own.
+/// A function that writes a report in one format.
 using WriteReport = void(const ReportContents& contents, const ReportView& view, ReportOutput& output);
 
-/// Write the totals, formats and most important rows for people, JSON (docs/schema.md) and CSV (RFC 4180)
-/// with a line for each distinct decision. Groups, if the user requested any, replace the decisions.
+/// These functions write the totals, formats and most important rows as tables for people, as JSON (docs/schema.md),
+/// and as CSV (RFC 4180) with a line for each distinct decision. If the user requested groups, the groups replace the
+/// decisions.
 WriteReport write_table, write_json, write_csv;
-/// Writes the page in UTF-8: some 250 KiB, and 150 bytes for each listed decision. It loads nothing else.
+/// Writes the page in UTF-8: some 250 KiB, and 150 bytes for each listed decision. The page loads no other files.
 WriteReport write_html;
-/// Writes Prometheus's text format. The calls are those of add_prometheus_metrics().
+/// Writes Prometheus's text format, with the calls that add_prometheus_metrics() added.
 WriteReport write_prometheus;
-/// Write call paths. `view.order` decides if their weight is nanoseconds, calls or floating-point operations. A
-/// folded line is `outermost;…;cblas_sgemm [tf32] 1234`, which flamegraph.pl reads. Speedscope's file format
-/// (https://www.speedscope.app/file-format-schema.json) has three profiles, of which the one of `view.order` is shown
-/// first.
+/// These functions write call paths, as folded lines and in speedscope's file format
+/// (https://www.speedscope.app/file-format-schema.json). A folded line is `outermost;…;cblas_sgemm [tf32] 1234`,
+/// which flamegraph.pl reads. The number in it is nanoseconds, calls or floating-point operations, as `view.order`
+/// says. Speedscope's file has a profile for each of these quantities. The profile of the quantity `view.order` is
+/// shown first.
 WriteReport write_folded, write_speedscope;
-/// Writes SARIF 2.1.0 (OASIS) with a result for each line of the program whose calls ran below FP32, or were allowed
-/// to, and for each format of these. Calls without a source line have their place in compiled code. Calls of unknown
-/// format have no result.
+/// Writes SARIF 2.1.0 (OASIS). It has a result for each line of the program whose calls ran below FP32, or were
+/// allowed to, and for each of the formats of these calls. For calls without a source line, a result has their place
+/// in compiled code. Calls of unknown format have no result.
 WriteReport write_sarif;
-/// Write kinds of products: a batch file of oneDNN's benchdnn (`benchdnn --matmul --mode=P --batch=FILE`), a shell
-/// script that runs rocblas-bench, and CSV. Comments name products that a driver cannot express.
+/// These functions write kinds of products: a batch file of oneDNN's benchdnn (`benchdnn --matmul --mode=P
+/// --batch=FILE`), a shell script that runs rocblas-bench, and CSV. Comments name products that a benchmark program
+/// cannot express.
 WriteReport write_benchdnn, write_rocblas_bench, write_shapes;
 
-/// A format of `fp32shim report`: what it needs, and the function that writes it.
+/// A format of `fp32shim report`, with the data that it needs and the function that writes it.
 struct ReportFormat {
     std::string_view name;
     std::string_view extension{};  ///< end of an output's name that chooses the format; empty if there is none
 
-    // Members of ReportContents that the format needs, besides merged calls.
+    // The next members say which members of ReportContents the format needs besides merged calls.
     bool needs_paths = false;
     bool needs_single_calls = false;  ///< needed for medians
     bool needs_timeline = false;      ///< requires needs_single_calls
     bool needs_metrics = false;
 
-    // Uses of the format.
-    std::string_view why_no_groups{};  ///< relative clause for messages that says why the format has no groups; empty
-                                       ///< if it has groups
-    bool knows_processes = true;       ///< groups may use keys of processes
-    bool allows_empty = false;         ///< is written even if no recording exists or can be read
-    WriteReport* write = nullptr;      ///< null for JSON lines, which write_json_lines() writes while it reads
+    // The next members say how the format can be used.
+    /// Relative clause for messages that says why the format has no groups; empty if it has groups.
+    std::string_view why_no_groups{};
+    bool knows_processes = true;   ///< groups may use keys of processes
+    bool allows_empty = false;     ///< is written even if no recording exists or can be read
+    WriteReport* write = nullptr;  ///< null for JSON lines, which write_json_lines() writes while it reads
 };
 
 /// Returns all formats. The first is the default.
@@ -97,7 +100,7 @@ class CallFilter;
 struct JsonLinesResult {
     std::vector<ReadingProblem> problems;
     std::size_t recordings = 0;                  ///< number of recordings that could be read
-    std::uint64_t calls_with_rounded_sizes = 0;  ///< number of such calls that passed the filter
+    std::uint64_t calls_with_rounded_sizes = 0;  ///< number of calls with rounded sizes that passed the filter
     std::string rest;                            ///< end of the text, which the caller must write
 };
 /// Writes a line of JSON for each row of each recording, and a line for the recording itself, for database engines.
@@ -106,18 +109,19 @@ struct JsonLinesResult {
 JsonLinesResult write_json_lines(const std::vector<std::string>& paths, const CallFilter& filter,
                                  const std::function<void(record::RecordingReader&)>& prepare, ReportOutput& output);
 
-/// Adds the calls of a recording that pass the filter, by host, job, executable, policy, function, device, dtype,
-/// requested, applied and reason.
+/// Adds the calls of a recording that pass the filter to `metrics`, by host, job, executable, policy, function,
+/// device, dtype, requested, applied and reason.
 void add_prometheus_metrics(record::RecordingReader& recording, const CallFilter& filter,
                             std::map<std::string, CallSum>& metrics);
 
 // --- Parts that several formats have in common
 
-/// Returns the members of the JSON that stand before its groups.
+/// Returns the JSON of a report with the members that precede its groups or decisions.
 Json report_head_json(const MergedCalls& calls);
 
-/// Returns the time that faster products could gain, as lines of a report and as the member `worth` of its JSON.
+/// Returns lines of a report about the time that faster products could gain.
 std::string possible_gain_text(const MergedCalls& calls);
+/// Returns the time that faster products could gain, as the member `worth` of a report's JSON.
 Json possible_gain_json(const MergedCalls& calls);
 
 /// The calls of one call path that ran at one format.
@@ -128,7 +132,7 @@ struct PathShare : CallSum {
 };
 
 /// Returns the calls by path and format, sorted by node. `listed` has the index of each row in a page's list of
-/// decisions, or -1; the calls of listed rows stay apart. Without `listed`, no row is.
+/// decisions, or -1; the calls of listed rows stay apart. If `listed` is empty, no row is listed.
 std::vector<PathShare> path_shares(const CallPathTree& paths, const MergedCalls& calls,
                                    const std::vector<std::int32_t>& listed = {});
 

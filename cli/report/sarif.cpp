@@ -1,4 +1,4 @@
-// SARIF, the format in which tools tell reviewers about lines of source.
+// Writes SARIF, the format in which tools tell reviewers about source lines.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,13 +27,13 @@ namespace {
 struct LowPrecisionPlace {
     std::string file;  ///< path of the source file; empty: the place is known in compiled code at most
     std::uint32_t line = 0;
-    std::string name;  ///< function, or the calling place in compiled code; empty: not known
+    std::string name;  ///< name of the function, or the calling place in compiled code; empty: not known
     std::string format;
 
     auto operator<=>(const LowPrecisionPlace&) const = default;
 };
 
-/// The calls of one place and format.
+/// The calls that ran at one place of the program and in one format.
 struct LowPrecisionCalls {
     std::uint64_t calls = 0;
     std::set<std::string> functions, requests;
@@ -41,7 +41,7 @@ struct LowPrecisionCalls {
 
 /// Returns the level of a path that the tables show as `where`: the innermost source line outside packages. If the
 /// recording has no such line, returns the innermost level with a source line, or else the calling place in compiled
-/// code. Returns null for a path without any of them. `<string>` and the like are no files.
+/// code. Returns null if the path has none of these levels. Names such as `<string>` are no files.
 const PathNode* level_shown_as_place(const CallPathTree& paths, std::uint32_t node, std::string_view where) {
     const PathNode* innermost = nullptr;
     const PathNode* calling_place = nullptr;
@@ -59,7 +59,7 @@ const PathNode* level_shown_as_place(const CallPathTree& paths, std::uint32_t no
     return innermost != nullptr ? innermost : calling_place;
 }
 
-/// Returns the path of a URI (RFC 3986): all bytes but unreserved ones and slashes become %XX.
+/// Returns `path` as the path of a URI (RFC 3986). All bytes except unreserved characters and slashes become %XX.
 std::string encoded_path(std::string_view path) {
     std::string text;
     for (const unsigned char byte : path) {

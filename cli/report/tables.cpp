@@ -70,10 +70,10 @@ std::string head_text(const MergedCalls& calls) {
     return text + "\n" + unknown_formats_text(calls);
 }
 
-/// Lines about processes, each with the number of recordings that have it.
+/// Lines of text about processes, with the number of recordings to which each line applies.
 using LineCounts = std::map<std::string, std::uint64_t>;
 
-/// Returns the first lines. With `has_number`, each is followed by the number of recordings that have it.
+/// Returns the first `most` lines, each after `begin`. With `has_number`, its number of recordings follows each line.
 std::string lines_text(const LineCounts& lines, std::string_view begin, bool has_number, std::size_t most) {
     std::string text;
     std::size_t shown = 0;
@@ -144,8 +144,7 @@ std::string all_changes_text(const MergedCalls& calls) {
     return text;
 }
 
-/// Returns the reason why calls have no lines of Python although these were requested; empty if there is no such
-/// reason.
+/// Returns the reason why requested lines of Python are missing or wrong; empty if there is no such reason.
 std::string_view unread_python_text(record::PythonReaderState state) {
     if (state == record::PythonReaderState::unknown)
         return "lines of Python are missing, because its version or build is unknown";
@@ -190,8 +189,7 @@ std::string why_without_order(const MergedRow& row) {
     return fmt::format("reason {}", static_cast<std::string_view>(row.reason));
 }
 
-/// Returns a line about the products that ran in a fixed order (CPU mode `reproducible`), and those that did not;
-/// empty if nobody wanted it.
+/// Returns a line about how many products ran in a fixed order; empty if no process asked for a fixed order.
 std::string fixed_order_text(const MergedCalls& calls) {
     bool is_wanted = std::ranges::any_of(calls.processes(), [](const MergedProcess& process) {
         return process.facts.start.cpu_mode == policy::CpuMode::reproducible;
@@ -221,13 +219,12 @@ std::string fixed_order_text(const MergedCalls& calls) {
                        others > most ? "; and others" : "");
 }
 
-/// Returns the shortest, median or longest time of a row as text; empty if it is unknown or fewer than two calls are
-/// timed.
+/// Returns a row's shortest, median or longest time as text; empty if unknown or if fewer than two calls are timed.
 std::string spread_text(const MergedRow& row, std::optional<std::uint64_t> time_ns) {
     return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));
 }
 
-/// Returns the time on the GPU of the calls of which it is known, divided by a number; empty if none was measured.
+/// Returns the known time of calls on the GPU, divided by `divisor`, as text; empty if no call was measured.
 std::string gpu_time_text(const record::RecordedCounters& counters, std::uint64_t divisor) {
     return counters.gpu_samples == 0
                ? ""
@@ -346,7 +343,7 @@ TextColumns joined_columns(std::span<const TextColumn> first, std::span<const Te
     return columns;
 }
 
-/// Returns the first `limit` rows; all if it is 0.
+/// Returns the first `limit` rows, or all rows if `limit` is 0.
 TableRows first_rows(TableRows rows, std::size_t limit) {
     return limit == 0 ? rows : rows.first(std::min(limit, rows.size()));
 }
@@ -359,8 +356,7 @@ bool is_common(const TextColumn& column, TableRows rows) {
                                          [&](const MergedRow* row) { return column.text(*row) == first; });
 }
 
-/// Returns the texts that all rows of a table have in common, in one line or, where the terminal has no room, in
-/// several; empty if there are none.
+/// Returns the texts that all rows have in common, in as few lines as the terminal allows; empty if there are none.
 std::string common_text(const TextColumns& columns, TableRows rows, int stream) {
     std::vector<std::string> texts;
     for (const TextColumn& column : columns) {
@@ -399,7 +395,7 @@ void put_section(const std::string& title, const std::string& body, int stream, 
     put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
 }
 
-/// Returns a line about half products that may add in FP16; empty if there are none.
+/// Returns a line about products of float16 and bfloat16 that may add in FP16; empty if there are none.
 std::string half_text(const MergedCalls& calls) {
     const HalfProductCounts sums = count_half_products(calls);
     if (sums.in_fp16 == 0) return {};

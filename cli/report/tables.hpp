@@ -1,4 +1,4 @@
-// Tables of `fp32shim report`, which other commands also print.
+// Makes the tables of `fp32shim report`, which other commands also print.
 #pragma once
 
 #include <span>
@@ -11,18 +11,18 @@
 
 namespace fp32shim::cli {
 
-/// Limits of the lists in a report for people.
+/// The limits of the lists in a report for people.
 struct TableLimits {
     std::size_t sites = 10;  ///< number of rows of the longest list of call sites; 0: no limit
     RowOrder order = RowOrder::time;
     std::string how_to_see_more = "--top 0 shows all";  ///< hint that follows a shortened list
-    bool leaves_out_vectors = false;  ///< lists no products with a vector, unless there are no others
+    bool leaves_out_vectors = false;  ///< leaves out products with a vector, unless there are no other products
 };
 
 /// Returns a line with the numbers of products of matrices by their operands' types; empty if no call is of float64.
 std::string operand_types_text(const MergedCalls& calls);
 
-/// The numbers of products of float16 and bfloat16, and of those that may add in FP16.
+/// The number of products of float16 and bfloat16, and the number of these products that may add in FP16.
 struct HalfProductCounts {
     std::uint64_t all = 0, in_fp16 = 0;
 };
@@ -37,30 +37,32 @@ struct LimitedTable {
     TextTable table;
     std::size_t left_out = 0;
 };
-/// Returns the rows with audits, largest error first: at most `limit`, or all if it is 0.
+/// Returns the rows with audits, largest error first: at most `limit` rows, or all rows if `limit` is 0.
 LimitedTable audit_table(const MergedCalls& calls, std::size_t limit);
-/// Returns the products that made the first NaN or infinity of their processes, sorted by time: at most `limit`, or
-/// all if it is 0.
+/// Returns the products that made the first NaN or infinity of their processes, sorted by time: at most `limit` rows,
+/// or all rows if `limit` is 0.
 LimitedTable first_nonfinite_table(const MergedCalls& calls, std::size_t limit);
-/// Returns the first products that received NaN or infinity, by time.
+/// Returns the first products of processes that received NaN or infinity, sorted by time: at most `limit` rows, or
+/// all rows if `limit` is 0.
 LimitedTable first_received_table(const MergedCalls& calls, std::size_t limit);
 /// Returns a line about lost audits; empty if none are lost.
 std::string lost_audits_text(const MergedCalls& calls);
 
 /// Returns lost_audits_text() followed by audit_table() as text; empty without audits.
 std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream);
-/// Returns first_nonfinite_table() as text, or that nothing was found; empty if nothing was searched.
+/// Returns first_nonfinite_table() as text, or a line that nothing was found; empty if no results were searched.
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 /// Returns first_received_table() as text; empty if it has no rows.
 std::string first_received_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 
-/// Condition for showing a column: always; if any row has a text in it; if the rows' texts differ.
+/// The condition under which a column is shown: always, if any row has a text in it, or if the texts of the rows
+/// differ.
 enum class ColumnCondition : std::uint8_t { always, where_one_has_it, where_they_differ };
 constexpr ColumnCondition if_any = ColumnCondition::where_one_has_it,
                           if_different = ColumnCondition::where_they_differ;
 
-/// Ranks of columns. A narrow terminal leaves out columns of the last rank first. Counts, times, functions, sizes,
-/// lines and precisions have no rank and are never left out.
+/// The ranks of columns. A narrow terminal leaves out columns of the last rank first. Counts, times, functions,
+/// sizes, lines and precisions have no rank and are never left out.
 enum ColumnRank : std::uint8_t { no_rank, why, module, way, route, detail, spread };
 
 /// A column of a table: its title, and a function that returns the text of a row. In a table of groups, rows are
@@ -69,7 +71,7 @@ struct TextColumn {
     TextTable::Column head;
     std::string (*text)(const MergedRow&);
     ColumnCondition shown = ColumnCondition::always;
-    bool is_set_apart = false;  ///< if all rows have the same text, it stands before the table instead of in it
+    bool is_set_apart = false;  ///< a text that all rows have in common stands before the table, not in it
 };
 using TextColumns = std::vector<TextColumn>;
 using TableRows = std::span<const MergedRow* const>;
@@ -83,7 +85,7 @@ std::span<const TextColumn> group_text_columns();
 /// that are set apart are left out if all rows have the same text.
 TextTable table_of(const TextColumns& columns, TableRows rows, bool leaves_out_common = false);
 
-/// Returns a table of call sites: of the first `limit` rows, or of all if it is 0.
+/// Returns a table of call sites with the first `limit` rows, or with all rows if `limit` is 0.
 TextTable call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);
 
 }  // namespace fp32shim::cli

@@ -21,7 +21,7 @@ std::string_view ran_at_or_unknown(const MergedRow& row);
 /// Returns true if the calls of a row ran, or were allowed to run, at a format below FP32.
 bool ran_below_fp32(const MergedRow& row);
 
-/// Calls over time in bins of equal width, by the format at which they ran. When the calls would span more than
+/// The calls over time in bins of equal width, by the format at which they ran. When the calls would span more than
 /// `max_bins` bins, neighbouring bins are joined and the width doubles.
 class Timeline {
   public:

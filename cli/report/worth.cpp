@@ -1,4 +1,5 @@
-// Estimates the most that faster products could gain (Amdahl), and the gain of TF32 on GPUs by published figures.
+// Estimates the most that faster products could gain (Amdahl's law), and the gain of TF32 on GPUs by published
+// figures.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,10 +23,10 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Largest share of estimated times with which a process's time counts as known.
+/// The time of a process counts as known if the share of estimated times in it is at most this large.
 constexpr double max_sampled = 0.01;
 
-/// Published dense peak rates of a GPU, in operations and bytes per second.
+/// The published dense peak rates of a GPU, in operations and bytes per second.
 struct GpuPeakRates {
     std::string_view name;
     double fp32, tf32, bandwidth;
@@ -36,8 +37,8 @@ constexpr GpuPeakRates gpu_peaks[] = {
 
 // The upper end of a gain's range assumes that operands of up to this many bytes are in a cache of the GPU.
 constexpr double largest_cache = 128e6;
-// The lower end assumes that each call also costs the launch of a kernel, whatever its format, and that TF32 reaches
-// only this part of its peak.
+// The lower end of a gain's range assumes that each call also costs the launch of a kernel, whatever its format, and
+// that TF32 reaches only this part of its peak.
 constexpr double launch_seconds = 5e-6;
 constexpr double least_of_tf32_peak = 0.5;
 
@@ -54,7 +55,7 @@ enum UnknownShareIndex : std::uint8_t { no_wall_time, incomplete, sampled, on_gp
 
 /// The GPU on which measured_gains were measured.
 constexpr std::string_view measured_on = "NVIDIA H200";
-/// The factor by which TF32 was faster there than FP32, for square products (docs/gpu-results.md).
+/// A factor by which TF32 was faster than FP32 on this GPU, for square products of one size (docs/gpu-results.md).
 struct MeasuredGain {
     double size, factor;
 };
@@ -63,29 +64,35 @@ constexpr MeasuredGain measured_gains[] = {{512, 2.0}, {2048, 6.3}, {8192, 6.9}}
 /// Estimates of the time that products took on GPUs. A GPU counts once for each process that used it.
 struct GpuGain {
     std::uint64_t gpus = 0;
-    double least = 0, most = 0;             ///< shares of the processes' wall times
-    std::uint64_t wall_ns = 0, gpu_ns = 0;  ///< sums over `gpus`
+    /// The smallest and largest share of a process's wall time that its products took on a GPU.
+    double least = 0, most = 0;
+    std::uint64_t wall_ns = 0, gpu_ns = 0;  ///< sums over all GPUs that `gpus` counts
     std::uint64_t samples = 0;              ///< number of calls that were measured
-    std::uint64_t known_calls = 0;          ///< number of calls for which these samples stand
+    std::uint64_t known_calls = 0;          ///< number of calls for which the samples stand
     std::uint64_t calls = 0;                ///< number of all calls
-    std::int32_t device = -1;               ///< number of the last GPU
+    std::int32_t device = -1;               ///< number of the GPU that was added last
     bool is_known = true;                   ///< the names of all these GPUs are known
     std::set<std::string> names;
     bool is_of_one_process = false;  ///< the report has one process only
-    double fp32_ns = 0;  ///< estimate of the part that could be lowered to TF32, of all processes of the report
-    double tf32_ns = 0;  ///< the same at TF32, by measured_gains
+    /// The estimated GPU time of the products that could be lowered to TF32, in all processes of the report.
+    double fp32_ns = 0;
+    double tf32_ns = 0;  ///< estimated GPU time of the same products at TF32, by measured_gains
 };
 
 /// An estimate of the time that faster products could gain.
 struct PossibleGain {
-    std::uint64_t processes = 0;             ///< number of processes whose share of products is known
-    double least = 0, most = 0;              ///< shares of single processes; above 1 if products ran at the same time
+    std::uint64_t processes = 0;  ///< number of processes whose share of products is known
+    /// The smallest and largest share of products in the wall time of a process; above 1 if products ran at the same
+    /// time.
+    double least = 0, most = 0;
     std::uint64_t wall_ns = 0, host_ns = 0;  ///< sums over the processes whose share of products is known
-    std::array<std::uint64_t, std::size(no_share_reasons)> unknown = {};  ///< number of other processes by reason
-    std::uint64_t fp32_calls = 0;                                         ///< number of calls that ran at FP32
+    /// The numbers of processes whose share is not known, by the reason.
+    std::array<std::uint64_t, std::size(no_share_reasons)> unknown = {};
+    std::uint64_t fp32_calls = 0;  ///< number of calls that ran at FP32
     std::uint64_t tf32_calls = 0;  ///< number of calls at FP32 that could be lowered and have known sizes
-    /// For each of gpu_peaks, the factor by which these products would be faster at TF32, each by itself: a range,
-    /// because it depends on how much of the peaks is reached. Empty without such products.
+    /// For each GPU of gpu_peaks, the range of factors by which the products of `tf32_calls` would themselves be
+    /// faster at TF32. It is a range because the factor depends on how much of the peaks is reached. The list is
+    /// empty if there are no such products.
     std::vector<std::pair<double, double>> gains;
     GpuGain gpu;
 };
@@ -116,15 +123,16 @@ double bytes_of(const MergedRow& row) {
     return element * static_cast<double>(row.batch) * (m * k + k * n + m * n);
 }
 
-/// Returns the seconds that a call takes at least, by its operations and by its bytes. `cache`: bytes that are read
-/// at no cost.
+/// Returns the least number of seconds that a call takes, by its operations and by its bytes. `rate` and `bandwidth`
+/// are operations and bytes per second. If a call has at most `cache` bytes, reading them takes no time.
 double seconds_of_call(const MergedRow& row, double rate, double bandwidth, double cache) {
     const double bytes = bytes_of(row);
     return std::max(row.flops / rate, bytes > cache ? bytes / bandwidth : 0);
 }
 
 /// Returns the factor by which TF32 is faster than FP32 for a product, interpolated in the logarithm of m·n·k.
-/// Smaller and larger products than those that were measured are taken to gain as much as the next of them.
+/// Products that are smaller or larger than all measured products are taken to gain as much as the nearest measured
+/// product.
 double measured_gain(const MergedRow& row) {
     const auto size_of = [](double product) { return std::log(std::max(product, 1.0)) / 3; };
     const double size = size_of(static_cast<double>(row.m) * static_cast<double>(row.n) * static_cast<double>(row.k));
@@ -224,7 +232,7 @@ std::string gpu_text(const GpuGain& gpu, std::string_view products) {
                               gpu_name_text(gpu));
 }
 
-/// Adds the GPUs of a process. Returns false if no call was measured on any.
+/// Adds the GPUs of a process to `worth`. Returns false if no call was measured on any of them.
 bool add_gpus(GpuGain& worth, const MergedProcess& process, std::uint64_t wall_ns) {
     bool is_measured = false;
     for (const auto& [device, counters] : process.gpus) {

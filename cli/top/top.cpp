@@ -34,13 +34,13 @@
 namespace fp32shim::cli {
 namespace {
 
-// ---- Groups the products of running processes and computes the time that they take now.
+// ---- Groups of products in running processes, and the time that each group takes now
 
-/// Group of products with its rates since the previous update. At the first update, rates are since the start of the
-/// recording.
+/// A group of products with its rates since the previous update of the display. At the first update, the rates are
+/// since the start of the recording.
 struct LiveGroup : RowGroup {
     double calls_per_second = 0;
-    double host_share = 0;  ///< host time per elapsed time; 1: one thread does nothing else
+    double host_share = 0;  ///< host time per elapsed time; 1 if one thread does nothing but multiply
 };
 
 /// Computes the rates of one recording's groups from update to update.
@@ -60,7 +60,7 @@ class GroupRateMeter {
     std::map<RowGroupKey, PreviousGroupCounts> before_;
 };
 
-/// Converts a row of live_table() to its group.
+/// Converts a row of live_table() back to the group from which it was made.
 const LiveGroup& live_group_of(const MergedRow& row) { return static_cast<const LiveGroup&>(row); }
 
 /// Returns host time per elapsed time as a percentage. It exceeds 100% if several threads multiply.
@@ -81,8 +81,8 @@ std::vector<LiveGroup> GroupRateMeter::update(const std::vector<RowGroup>& group
         const auto known = before_.find(key);
         const PreviousGroupCounts before = known == before_.end() ? PreviousGroupCounts() : known->second;
         now[key] = {group.counters.calls, group.counters.total_ns};
-        // An estimated time can decrease. Each update also measures the speed of the time counter again, so the
-        // duration of the same calls can grow by some nanoseconds.
+        // The total time of a group can decrease if it is an estimate. Each update also measures the speed of the
+        // processor's time counter again, so the duration of the same calls can grow by some nanoseconds.
         const auto gain = [](std::uint64_t later, std::uint64_t earlier) {
             return later > earlier ? static_cast<double>(later - earlier) : 0.0;
         };
@@ -119,7 +119,7 @@ std::vector<LiveGroup> summed_groups(const std::vector<const std::vector<LiveGro
     return sums;
 }
 
-/// Returns a table of the first `limit` groups, and a line with the number of the others.
+/// Returns a table of the first `limit` groups, and a line with the number of the remaining groups.
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) {
     TextColumns columns = {
         {{"now", true}, [](const MergedRow& row) { return host_share_text(live_group_of(row).host_share); }},
@@ -146,33 +146,33 @@ Json live_group_json(const LiveGroup& group) {
 }
 
 struct TopOptions {
-    std::int32_t pid = 0;  ///< 0: all processes
+    std::int32_t pid = 0;  ///< id of the only process to show; 0 for all processes
     std::string sort = "rate";
     bool is_json = false;
-    std::vector<std::string> by;  ///< words of grouping_words
+    std::vector<std::string> by;  ///< keys by which rows are grouped, as words of grouping_words
     double seconds = 2;
-    std::int64_t rounds = 0;  ///< number of updates; 0: until interrupted
+    std::int64_t rounds = 0;  ///< number of updates; 0 to continue until interrupted
 };
 
-/// State of one process at one moment.
+/// The state of one process at one moment.
 struct ProcessSnapshot {
     std::int32_t pid = 0;
     std::string recording;
-    record::RecordingFacts facts;  ///< command and executable are read from the kernel, since a recording could claim
-                                   ///< anything
+    /// Command and executable are read from the kernel, since a recording could claim anything.
+    record::RecordingFacts facts;
     std::uint64_t calls = 0, host_ns = 0;
-    bool is_estimate = false;       ///< host_ns is an estimate because not all calls were timed
-    double calls_per_second = 0;    ///< since the previous update or, at the first one, since the start of the
-                                    ///< recording
+    bool is_estimate = false;  ///< host_ns is an estimate because not all calls were timed
+    /// The rate since the previous update or, at the first update, since the start of the recording.
+    double calls_per_second = 0;
     std::uint64_t fp64_calls = 0;   ///< calls that ran at FP64
     std::uint64_t fp32_calls = 0;   ///< calls that ran at FP32 or BF16x9
     std::uint64_t lower_calls = 0;  ///< calls that ran at TF32 or a less precise format
-    SettingsInForce settings;       ///< current settings; `facts` has the initial ones
-    std::vector<MergedRow> rows;    ///< sorted by host time; empty if there are groups
+    SettingsInForce settings;       ///< current settings; `facts` has the initial settings
+    std::vector<MergedRow> rows;    ///< rows of the table, sorted by host time; empty if `groups` is set
     std::optional<std::vector<LiveGroup>> groups;
 };
 
-/// Counters of a process at the previous update, from which its calls per second are computed.
+/// The counters of a process at the previous update, from which its calls per second are computed.
 struct PreviousCounters {
     std::string recording;
     std::uint64_t calls = 0;
@@ -180,19 +180,19 @@ struct PreviousCounters {
     GroupRateMeter groups;
 };
 
-/// Data kept from one update to the next.
+/// The data kept from one update to the next.
 struct KeptBetweenUpdates {
     std::map<std::int32_t, PreviousCounters> before;  ///< counters by process id
-    RuleUseCounter rules;                             ///< rules of all processes, at this update
+    RuleUseCounter rules;  ///< rules of the policies of all processes, counted at this update
     NativeLocator locations;
 };
 
-/// Maximum number of rows in the table of one process.
+/// The maximum number of rows in the table of one process.
 constexpr std::size_t max_rows = 20;
-/// Maximum number of lines about rules that decided no call.
+/// The maximum number of lines about rules that decided no call.
 constexpr std::size_t max_rules = 3;
 
-/// Adds up the counters by format, without reading the texts of rows.
+/// Adds up the calls of a recording by format in `seen`, without reading the texts of rows.
 void count_calls(const record::RecordingReader& recording, ProcessSnapshot& seen) {
     CallSum total;
     for (const auto& [row, counters] : recording.counters()) {
@@ -218,7 +218,8 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
     return grouping;
 }
 
-/// Reads the decisions of a process, as rows or in groups. `seconds` is the time since the previous update.
+/// Reads the decisions of a process into `seen`, as rows or in groups. `seconds` is the time since the previous
+/// update.
 void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRateMeter& rates,
                 NativeLocator& locations, ProcessSnapshot& seen) {
     locations.locate_rows_of(recording, false);
@@ -227,8 +228,8 @@ void read_calls(record::RecordingReader& recording, const TopOptions& options, d
     calls.add(seen.recording, recording, parse_grouping(options.by).by_call_site ? &paths : nullptr);
     paths.finish();
     if (const Grouping grouping = grouping_of(calls, options); !grouping.is_empty()) {
-        // Groups can appear later than the process, once it has locations. They then have all calls since the
-        // recording began.
+        // The groups of a process can appear after its first update, once its rows have locations. New groups have
+        // all calls since the recording began.
         if (rates.is_new()) seconds = static_cast<double>(now_ns() - recording.facts().opened_ns) / 1e9;
         seen.groups = rates.update(grouped(calls, DurationHistogram(), paths, grouping, RowOrder::time), seconds);
     } else {
@@ -252,7 +253,7 @@ std::optional<ProcessSnapshot> read_process(const record::LiveRecording& live, c
     seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
     PreviousCounters& since = memory.before[live.pid];
-    // After a reload, a process may record into another file.
+    // After its policy was reloaded, a process may record into another file.
     if (since.recording != seen.recording) since = {seen.recording, 0, seen.facts.opened_ns, {}};
     const double seconds = static_cast<double>(now - since.time_ns) / 1e9;
     if (seconds > 0 && seen.calls >= since.calls)
@@ -282,8 +283,8 @@ std::string word_or(const std::optional<Word>& word, std::string_view unknown) {
     return std::string(word ? policy::to_string(*word) : unknown);
 }
 
-/// Returns a share as a whole percentage. Only no calls are 0% and only all calls are 100%, so that a single call
-/// below FP32 in a million is visible.
+/// Returns the share of `count` in `calls` as a whole percentage. It is 0% only for no calls and 100% only for all
+/// calls, so that a single call below FP32 in a million is visible.
 std::string share_text_in_percent(std::uint64_t count, std::uint64_t calls) {
     if (calls == 0) return "-";
     const double percent = 100.0 * static_cast<double>(count) / static_cast<double>(calls);
@@ -424,8 +425,8 @@ int top(const TopOptions& options) {
         const std::vector<ProcessSnapshot> all = read_processes(options, memory, error);
         if (!error.empty()) {
             say("top", error);
-            return round == 0 ? exit_code::usage : exit_code::ok;  // if it was shown before, the process has ended
-                                                                   // since
+            // If the process was shown before, it has ended since then.
+            return round == 0 ? exit_code::usage : exit_code::ok;
         }
         if (options.is_json) {
             print(json_line(document_of(all, memory.rules)));

@@ -1,4 +1,5 @@
-// Judges each job by the floor that bound it when it was recorded: `fp32shim verify` without --at-least.
+// Judges each job by its floor, which is the lowest format that the job was allowed to use when it was recorded.
+// `fp32shim verify` does this if its options ask for nothing else, such as --at-least.
 
 #include <fmt/format.h>
 #include <pwd.h>
@@ -13,23 +14,27 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Recordings of one job (without one, of one run, or a single recording) with the same user, floor and exception.
+/// The recordings of one job with the same user, the same floor and the same exception to the floor. Without a job,
+/// they are the recordings of one run, or a single recording.
 struct JobWithFloor {
-    std::string job;                       ///< name of the line: the job's id, or else the first recording's path
-    std::string id{};                      ///< id of the job; empty: none
-    std::set<std::uint64_t> runs{};        ///< numbers of its runs; 0: none
+    std::string job;   ///< name of the job in the output: the job's id, or else the first recording's path
+    std::string id{};  ///< id of the job; empty: none
+    /// The numbers of the runs of `fp32shim run` that made the recordings; 0 for no run.
+    std::set<std::uint64_t> runs{};
     std::int64_t user = -1;                ///< real user id; -1: not recorded
-    std::optional<policy::Floor> floor{};  ///< absent: not known
+    std::optional<policy::Floor> floor{};  ///< floor of the job; absent if it is not known
     std::string exception{};               ///< exceptions that lowered the floor; empty: none did
-    bool allow_bf16x9 = false;             ///< BF16x9 meets the floor fp32
-    bool has_changed = false;              ///< another floor held for a time
+    bool allow_bf16x9 = false;             ///< BF16x9 meets the job's floor fp32
+    bool has_changed = false;              ///< the job had another floor for a time
     std::vector<std::string> recordings{};
 
     Verdict verdict = inconclusive;
     std::uint64_t calls = 0;
-    std::map<std::string, std::uint64_t> formats{};  ///< number of float32 calls by MergedRow::effective_format()
-    bool was_allowed = false;  ///< `formats` has some calls by what they were allowed to run at, not by what they did
-    std::string summary{};     ///< what is known of its calls
+    /// The numbers of float32 calls by MergedRow::effective_format().
+    std::map<std::string, std::uint64_t> formats{};
+    /// For some calls, `formats` has the format that was allowed, because it is not known at which format they ran.
+    bool was_allowed = false;
+    std::string summary{};               ///< summary of what is known of the job's calls
     std::vector<std::string> reasons{};  ///< reasons why the job is not shown to have kept its floor
     bool lacks_rule = false;             ///< a rule of its policy decided no call
     bool is_judged = true;               ///< false for a job of which only an uncovered program or a problem is known
@@ -40,7 +45,8 @@ struct JobWithFloor {
     bool has(const std::string& path) const { return std::ranges::count(recordings, path) > 0; }
 };
 
-/// Maximum number of jobs, and of reasons of each, that the text describes. The others are only counted.
+/// The maximum number of jobs, and of reasons of each job, that the text describes. Further jobs and reasons are only
+/// counted.
 constexpr std::size_t max_told = 20;
 
 JobWithFloor job_of(const std::string& path, const record::RecordingReader& recording) {
@@ -120,7 +126,8 @@ std::string verdict_text(const JobWithFloor& job) {
     return job.is_excepted() ? "excepted" : "no floor";
 }
 
-/// Returns `tf32` for a job's calls of float32; `fp32 8, tf32 3` if they differ.
+/// Returns the formats of a job's float32 calls: `tf32` if all ran at one format, otherwise with the numbers of
+/// calls: `fp32 8, tf32 3`.
 std::string formats_text(const JobWithFloor& job) {
     std::string text;
     for (const auto& [format, calls] : job.formats)
@@ -129,7 +136,8 @@ std::string formats_text(const JobWithFloor& job) {
     return text;
 }
 
-/// Returns the verdict on all jobs: shown if at least one job is, and each other job is shown or excepted.
+/// Returns the verdict on all jobs. It is `shown` if at least one job is shown to have kept its floor, and every
+/// other job is also shown or had its floor removed by an exception in the policy.
 const Verdict& verdict_of(const std::vector<JobWithFloor>& jobs) {
     const auto has = [&](int code) {
         return std::ranges::any_of(jobs, [&](const JobWithFloor& job) {
@@ -147,7 +155,8 @@ std::string verdict_summary(const std::vector<JobWithFloor>& jobs) {
                ": no floor bound these recordings; --at-least FORMAT judges them by a format";
     const bool is_violated = verdict.exit_code == exit_code::finding;
     struct JobVerdicts {
-        bool has_it = false, has_others = false;  // the verdict that is counted here, and any other one
+        // `has_it`: the job has the verdict that is counted here. `has_others`: the job also has another verdict.
+        bool has_it = false, has_others = false;
     };
     std::map<std::string_view, JobVerdicts> lines_of_jobs;
     for (const JobWithFloor& job : jobs) {
@@ -167,7 +176,8 @@ std::string verdict_summary(const std::vector<JobWithFloor>& jobs) {
                        excepted == 0 ? "" : fmt::format("; {} had none, by an exception", excepted));
 }
 
-/// Judges the jobs. Violated ones come first, and shown ones last. Expected jobs without a recording are among them.
+/// Judges the jobs. In the result, violated jobs come first and shown jobs come last. Expected jobs without a
+/// recording are included.
 std::vector<JobWithFloor> judge_jobs(const RecordingPaths& found, const std::vector<ReadingProblem>& problems,
                                      const VerifyOptions& options, ExpectedJobList& expected) {
     std::vector<JobWithFloor> jobs, children;
@@ -187,8 +197,8 @@ std::vector<JobWithFloor> judge_jobs(const RecordingPaths& found, const std::vec
         } else
             jobs.push_back(std::move(job));
     });
-    // A file for children belongs to each job of its run. Without a run, the job's id or the file's name tells to
-    // which jobs.
+    // A file that lists the uncovered children of a run belongs to each job of the run. If it has no run, it belongs
+    // to the jobs with the same id, or to the job whose recording has the same name without `.children`.
     for (const JobWithFloor& file : children) {
         const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
         bool is_alone = true;

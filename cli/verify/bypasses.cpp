@@ -25,7 +25,7 @@ namespace {
 constexpr std::string_view bound_past = "bound-past", dlsym_past = "dlsym-past", later_libraries = "later",
                            unread_libraries = "unread", child_prefix = "child:", unseen_zgemv = "Zgemv";
 
-/// Bypasses in one loaded file.
+/// The bypasses in one loaded file. A bypass is code that multiplies without the shim.
 struct ScannedBypasses {
     std::vector<Bypass> bypasses;
     std::string why_unread;  ///< reason why only the file's name was judged; empty if the file was read
@@ -35,7 +35,8 @@ struct ScannedBypasses {
 class BypassScanner {
   public:
     const ScannedBypasses& judged_file(const record::RecordedObject& object) {
-        // Without a file's state, the time when it was first seen decides if it has changed.
+        // If the recording does not tell when the file was changed, the time when the file was first seen decides
+        // whether a file of this name may have changed since.
         const std::int64_t seen_ns = object.file.change.is_known() ? 0 : object.first_seen_ns;
         const auto key = std::tuple(object.path, object.build_id, object.file, seen_ns);
         const auto known = files_.find(key);
@@ -71,7 +72,7 @@ class BypassScanner {
         files_;
 };
 
-/// Maximum number of files that a reason names.
+/// The maximum number of files that a reason names.
 constexpr std::size_t max_files = 5;
 
 /// Collects possible bypasses, each once with all its recordings and files.
@@ -86,8 +87,9 @@ class BypassCollector {
             bypass.recordings.push_back(recording);
         return bypass;
     }
-    /// Adds a bypass found in the file at `path`. `pins` are the variables that keep it at float32. `why_float32`
-    /// says why it certainly multiplies at float32, if it does. `remark` ends the reason.
+    /// Adds a bypass that was found in the file at `path`. `pins` are the environment variables that keep the bypass
+    /// at float32. `why_float32` is the reason why the bypass certainly multiplies at float32, or empty. `remark`
+    /// ends the reason.
     PossibleBypass& add(const Bypass& bypass, std::uint16_t pins, std::string path, const std::string& recording,
                         std::string_view remark, std::string_view why_float32) {
         const std::string title = bypass.title == bypass.name ? "" : bypass.title + " ";
@@ -125,15 +127,15 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
 /// Returns true if the process became another program by exec.
 bool became_another_program(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
-    // A process has several recordings after an exec or a reload. A reload sets flag_left.
+    // A process has several recordings after an exec or after a reload of its policy. Only a reload sets flag_left.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
     return !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
         return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
     });
 }
 
-/// Adds an entry if the list of a process's libraries may have a gap. `is_continued` says that another recording
-/// lists the libraries loaded later.
+/// Adds an entry to `bypasses` if the list of a process's libraries may have a gap. `is_continued` says that another
+/// recording lists the libraries that were loaded later.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
               BypassScanner& files, BypassCollector& bypasses) {
     const record::RecordedObjectList& objects = process.objects;
@@ -162,7 +164,7 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
     }
 }
 
-/// Adds the children that the shim did not cover.
+/// Adds the child processes that the shim did not cover.
 void add_children(const MergedProcess& process, ChildExaminer& programs, BypassCollector& bypasses) {
     for (const record::RecordedChild& child : process.children) {
         const ExaminedChild examined = programs.examine(child, process);
@@ -195,12 +197,14 @@ bool may_have_a_gpu(const record::RecordedObjectList& objects) {
 
 /// Tells whether a recording has all products of a library, such as the oneDNN in a file.
 struct RecordedCoverage {
-    bool is_all = false;    ///< the recording has each product of that library
-    std::string_view text;  ///< end of the reason of its bypass; empty: the recording says nothing
+    bool is_all = false;  ///< the recording has each product of that library
+    /// The end of the reason why the library may be a bypass; empty if the recording says nothing.
+    std::string_view text;
 };
 
-/// oneDNN asks for its verbose mode before it executes a primitive, unless it was built without that mode.
-/// Before 2.7, its gemm functions do not ask: those of float32 multiply at float32.
+/// Tells whether a recording has all products of the oneDNN in `object`. oneDNN asks for its verbose mode before it
+/// executes a primitive, unless it was built without that mode. The gemm functions of oneDNN before 2.7 do not ask,
+/// but those for float32 multiply at float32.
 RecordedCoverage coverage_by_onednn(const record::RecordedObjectList& objects, const record::RecordedObject& object) {
     using namespace record::format;
     if (!objects.ask_onednn) return {};
@@ -212,8 +216,8 @@ RecordedCoverage coverage_by_onednn(const record::RecordedObjectList& objects, c
         return {true, "; the calls above include each primitive by which it multiplied"};
     if (object.has_flag(object_asks_past))
         return {false, "; it would not have asked the shim whether to print its executions"};
-    // A oneDNN that asks is noted at once. If the process was killed or still runs, other doubts tell what is not
-    // known.
+    // The shim notes it at once when a oneDNN asks for its verbose mode, and this oneDNN did not ask. If the process
+    // was killed or still runs, other doubts tell what is not known.
     return {true, objects.until_exit
                       ? "; it executed nothing: before it does, it asks whether to print, and it did not ask"
                       : "; it had executed nothing so far: before it does, it asks whether to print, and it had "
@@ -233,8 +237,9 @@ RecordedCoverage coverage_by_kernels(const record::RecordedObjectList& objects) 
     return {true, "; the calls above include the kernels that the process launched through the CUDA driver"};
 }
 
-/// Returns the reason why a library multiplies at float32 on this processor, to follow its message; empty if it may
-/// multiply below. Precondition: the process had no GPU driver.
+/// Returns the reason why the library of `bypass` multiplies at float32 on `processor`, as a text to follow the
+/// message of the bypass; empty if the library may multiply below float32. Precondition: the process had no GPU
+/// driver.
 std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
     const auto known = std::ranges::find(known_bypasses(), bypass.name, &KnownBypass::name);
     if (known == known_bypasses().end() || known->needs == 0) return {};
@@ -245,8 +250,8 @@ std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
                        names, known->title, known->needs_source);
 }
 
-/// Tells whether all programs that JAX gave to the XLA in a file multiply float32 or wider numbers. XLA uses Eigen's
-/// half types of the same file, so the answer holds for them too.
+/// Tells whether all programs that JAX had XLA compile multiply float32 or wider numbers. `object` is the file that
+/// contains XLA. XLA also uses the half types of Eigen in this file, so the answer holds for these types too.
 RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypass& bypass) {
     using namespace record::format;
     if (!object.has_flag(object_tells_jax) || (bypass.name != "XLA-CPU" && bypass.name != "Eigen-half")) return {};
@@ -258,8 +263,9 @@ RecordedCoverage what_jax_told(const record::RecordedObject& object, const Bypas
             "; no program that JAX had it compile rounds numbers to less than float32 or multiplies such numbers"};
 }
 
-/// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists them. `pins` and
-/// `processor` are those of the process. `remark` is appended to each reason.
+/// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists the loaded files.
+/// `pins` are the environment variables that were set in the process, and `processor` are its processor's features.
+/// `remark` is appended to each reason.
 void add_files(const record::RecordedObjectList& objects, std::uint16_t pins, std::uint16_t processor,
                const std::string& recording, std::string_view remark, BypassScanner& files,
                BypassCollector& bypasses) {
@@ -370,7 +376,8 @@ std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProce
 }
 
 std::optional<PossibleBypass> find_unseen_zgemv(const MergedCalls& calls) {
-    // A call that was forwarded had the program's permission, and so had one that a rule changed to fp64.
+    // The program or its environment permitted emulation if a call with emulation was forwarded unchanged, or if a
+    // rule changed a call so that it ran at fp64 without emulation.
     const auto was_permitted = [](const MergedRow& row) {
         return row.is_float64() && row.device != "cpu" && (row.applied == "fp64_emulated") == (row.how == "forward");
     };

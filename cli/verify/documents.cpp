@@ -48,7 +48,7 @@ std::string escaped(std::string_view text) {
     return html;
 }
 
-/// Returns a value as escaped text; `unknown` for null.
+/// Returns a JSON value as text that is escaped for HTML; `unknown` for null.
 std::string html_text(const Json& value) {
     if (value.is_null()) return "unknown";
     return escaped(value.is_string() ? value.get<std::string>() : dump_json(value, -1));
@@ -62,7 +62,7 @@ std::string maker_text(const Json& process) {
     return text;
 }
 
-/// Returns a size; `?` for one that the function does not have.
+/// Returns the size of a product as HTML; `?` for null, which stands for a size that the function does not have.
 std::string size_text(const Json& size) { return size.is_null() ? "?" : html_text(size); }
 
 std::string violations_part(const Json& violations) {
@@ -70,8 +70,8 @@ std::string violations_part(const Json& violations) {
     if (violations.empty()) return html + "<p>None was found.</p>\n";
     html += "<table><thead><tr><th>product<th>ran at<th class=calls>calls<th>made by</thead><tbody>\n";
     for (const Json& row : violations) {
-        const bool adds =
-            !row["accumulator"].is_null();  // the row of a half product is a violation only by what it adds in
+        // A product of float16 or bfloat16 is a violation only because of the format in which it adds.
+        const bool adds = !row["accumulator"].is_null();
         for (const Json& maker : row["made_by"])
             html += fmt::format(
                 "<tr><td>{} {}×{}×{}<td>{}<td class=calls>{}<td>{}<br><code>{}</code>\n", html_text(row["function"]),
@@ -97,7 +97,7 @@ std::vector<std::string> bypass_lines(const Json& bypasses) {
     return lines;
 }
 
-/// Returns a line for each doubt and for each bypass that was not seen.
+/// Returns a line of HTML for each doubt and for each bypass that may have multiplied unseen.
 std::vector<std::string> unproven_lines(const Json& result) {
     std::vector<std::string> lines;
     for (const Json& doubt : result["doubts"])

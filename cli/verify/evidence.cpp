@@ -1,5 +1,5 @@
-// Evidence in the output of `fp32shim verify`: facts that identify a recording and its process, and fields of a row
-// that contradict each other, since somebody may have edited the recording.
+// Makes the evidence in the output of `fp32shim verify`: facts that identify a recording and its process, and fields
+// of a row that contradict each other, since somebody may have edited the recording.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,14 +14,15 @@ namespace {
 
 std::string hex(const std::vector<std::uint8_t>& bytes) { return fmt::format("{:02x}", fmt::join(bytes, "")); }
 
-/// Returns the format of a call that ran as `requested`; empty if the program's own settings determine the format.
+/// Returns the format of a call that ran at the precision `requested`; empty if the program's own settings determine
+/// the format.
 std::string_view format_of(const std::string& requested) {
     const auto precision = policy::parse_precision(requested);
     const auto format = precision ? policy::format_of(*precision) : std::nullopt;
     return format ? policy::to_string(*format) : std::string_view();
 }
 
-/// Returns true if the shim rounds operands of this row's type to a format.
+/// Returns true if the shim can round operands of this row's type to `format`.
 bool is_rounded_to(policy::AppliedFormat format, const MergedRow& row) {
     return row.is_float64() ? policy::has_float64_preview(format) : policy::has_preview(format);
 }

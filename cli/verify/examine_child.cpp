@@ -28,16 +28,17 @@ namespace {
 #define FP32SHIM_MULTIARCH "aarch64-linux-gnu"
 #endif
 
-/// Folders in which the loader looks for libraries by default.
+/// The folders in which the loader looks for libraries by default.
 constexpr std::string_view library_folders[] = {
     "/lib/" FP32SHIM_MULTIARCH, "/usr/lib/" FP32SHIM_MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
 
-/// Functions that start programs, load libraries, or make any system call.
+/// The functions that start programs, load libraries, or make any system call.
 constexpr std::string_view starting_functions[] = {
     "dlmopen", "dlopen",  "execl", "execle",      "execlp",       "execv",   "execve", "execveat", "execvp",
     "execvpe", "fexecve", "popen", "posix_spawn", "posix_spawnp", "syscall", "system", "wordexp"};
 
-/// The C library's own files, and libselinux, which start programs or load files only as a caller asks them to.
+/// The libraries that start programs or load files only if a caller asks them to: the files of the C library, and
+/// libselinux.
 constexpr std::string_view trusted_libraries[] = {"libc.so.",  "ld-linux", "libpthread.so.", "libdl.so.",
                                                   "librt.so.", "libm.so.", "libselinux.so."};
 
@@ -92,7 +93,8 @@ bool is_loader(const std::string& path) {
     return name.starts_with("ld") && name.find(".so") != std::string_view::npos;
 }
 
-/// Returns true if a program with this reason was started where this command finds the same files by the same paths.
+/// Returns true if `why`, the reason why the shim did not see a program, implies that the program was started in the
+/// same root folder as this command, so that the same paths name the same files.
 bool is_in_this_root(record::WhyUnseen why) {
     using record::WhyUnseen;
     return why == WhyUnseen::statically_linked || why == WhyUnseen::other_user || why == WhyUnseen::capabilities ||
@@ -114,7 +116,7 @@ std::string path_of(const record::RecordedChild& child) {
     return child.folder + '/' + child.path;
 }
 
-/// Returns the reason why an object may multiply; empty if nothing speaks for it.
+/// Returns the reason why the program or library at `path` may multiply; empty if nothing in it suggests so.
 std::string why_it_may_multiply(const std::string& path, const ElfFile& elf) {
     const auto scanned = scan_for_bypasses(path);
     if (!scanned) return "cannot be read";
@@ -126,7 +128,7 @@ std::string why_it_may_multiply(const std::string& path, const ElfFile& elf) {
     return {};
 }
 
-/// Returns the reason why an object may start programs or load libraries; empty if it cannot.
+/// Returns the reason why a program or library may start programs or load libraries; empty if it cannot.
 std::string why_it_may_start_programs(const ElfFile& elf) {
     for (const ElfSymbol& symbol : elf.imports)
         if (starts_programs(symbol.name))
@@ -184,7 +186,7 @@ ExaminedChild ChildExaminer::examine(const record::RecordedChild& child, const M
                 "in this container"};
     const ExaminedContents& found = examine_contents(path);
     if (!found.finding.empty()) return {false, found.finding};
-    // A file system's clock may be some milliseconds behind.
+    // The time of a file's change may be some milliseconds early, because the clock of a file system has long steps.
     constexpr std::int64_t clock_step_ns = 20'000'000;
     if (found.changed_ns > child.first_ns - clock_step_ns) return {false, "its file has changed since"};
     if (is_static)

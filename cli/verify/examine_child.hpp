@@ -9,22 +9,23 @@
 
 namespace fp32shim::cli {
 
-/// Conclusion about a program that ran without the shim.
+/// The conclusion about a program that ran without the shim.
 struct ExaminedChild {
     bool is_harmless = false;  ///< its file has nothing that is known to multiply, and it started no program
     std::string basis;         ///< reason for the conclusion, as the end of a sentence; empty: nothing is known
 };
 
-/// Examines programs, each file once.
+/// Examines the files of programs. Each file is read only once.
 class ChildExaminer {
   public:
-    /// Judges a child by its file and by the libraries that the file needs, if they are those of the child: the
-    /// recording is of this machine, and the files have not changed since the child's start. A name counts only for
-    /// the system's ldconfig, whose file cannot tell whether it starts programs.
+    /// Judges a child process by its file and by the libraries that the file needs. The files count only if they are
+    /// those that the child used: the recording is of this machine, and the files have not changed since the child's
+    /// start. Only the system's ldconfig is judged by its name, because its file cannot tell whether it starts
+    /// programs.
     ExaminedChild examine(const record::RecordedChild& child, const MergedProcess& process);
 
   private:
-    /// What a program's file and its libraries contain.
+    /// The contents of a program's file and of its libraries.
     struct ExaminedContents {
         std::string finding;          ///< reason why the program may have multiplied; empty: there is none
         std::int64_t changed_ns = 0;  ///< last change of the file or of a library that it needs

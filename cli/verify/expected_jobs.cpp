@@ -1,4 +1,4 @@
-// Compares the jobs of which a user expects recordings with those that have some.
+// Compares the jobs of which a user expects recordings with the jobs that have recordings.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the cells of a line: separated by `|` if it has one, otherwise by blanks.
+/// Returns the cells of a line of a table. The cells are separated by `|` if the line has one, otherwise by blanks.
 std::vector<std::string_view> cells_of(std::string_view line) {
     const bool has_bars = line.find('|') != std::string_view::npos;
     const std::string_view separators = has_bars ? "|\r" : " \t\r";
@@ -27,16 +27,16 @@ std::vector<std::string_view> cells_of(std::string_view line) {
     return cells;
 }
 
-/// Returns the column of job ids if `cells` are a table's titles; otherwise their number.
+/// Returns the index of the column with job ids if `cells` are a table's titles; otherwise the number of `cells`.
 std::size_t column_of_jobs(const std::vector<std::string_view>& cells) {
     const auto raw = std::ranges::find(cells, "JobIDRaw");
     const auto found = raw != cells.end() ? raw : std::ranges::find(cells, "JobID");
     return static_cast<std::size_t>(found - cells.begin());
 }
 
-/// Returns the job ids in `text`, each once: one a line, or the column JobIDRaw or else JobID of a table that sacct
-/// prints, with `|` or blanks between columns. Steps (`12.batch`, `12.0`) count as their job. Lines that begin with
-/// `#` are left out.
+/// Returns the job ids in `text`, each once. The text has one id on each line, or it is a table that sacct prints,
+/// with `|` or blanks between columns; then the ids are in the column JobIDRaw or else JobID. Steps (`12.batch`,
+/// `12.0`) count as their job. Lines that begin with `#` are left out.
 std::vector<std::string> parse_job_ids(std::string_view text) {
     std::vector<std::string> jobs;
     std::set<std::string, std::less<>> known;

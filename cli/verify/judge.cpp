@@ -1,5 +1,5 @@
-// Judges rows and processes for `fp32shim verify`: which calls are shown, which violate what is asked, and what is in
-// doubt.
+// Judges rows and processes for `fp32shim verify`: which calls are shown to meet the criterion that the options name,
+// which calls violate it, and what is in doubt.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Returns the floor that a format meets; nullopt if the format is unknown. With --allow-bf16x9, bf16x9 meets fp32.
-/// `bits`: see record::DecisionEvent::mantissa_bits.
+/// `bits` is the number of bits that an emulation of float64 kept (record::DecisionEvent::mantissa_bits).
 std::optional<policy::Floor> floor_met_by_format(policy::AppliedFormat format, std::string_view function, int bits,
                                                  const VerifyOptions& options) {
     if (format == policy::AppliedFormat::bf16x9 && options.allow_bf16x9) return policy::Floor::fp32;
@@ -28,7 +28,8 @@ std::optional<policy::Floor> floor_met_by_format(const MergedRow& row, const Ver
     return applied ? floor_met_by_format(*applied, row.function, row.mantissa_bits, options) : std::nullopt;
 }
 
-/// Returns true if --allow-kernel names this function, as a recording has it or as it is shown.
+/// Returns true if `function` is a kernel that --allow-kernel names, either by its name in the recording or by the
+/// shorter name that is shown to people.
 bool is_allowed_kernel(const std::string& function, const VerifyOptions& options) {
     if (!function.starts_with(record::kernel_prefix)) return false;
     MergedRow row;
@@ -39,16 +40,16 @@ bool is_allowed_kernel(const std::string& function, const VerifyOptions& options
     });
 }
 
-/// Returns the floor below which a call violates what the options ask. A kernel that multiplies in float32, if it
-/// multiplies at all, is no violation of fp64: nobody knows what the program wanted of it. Nor is a product
-/// that XLA compiled, which may never have run.
+/// Returns the floor below which a call violates what the options ask. For a kernel, this is at most fp32, because it
+/// is not known whether the kernel multiplies and which precision the program wanted. For a product that XLA
+/// compiled, it is also at most fp32, because the product may never have run.
 policy::Floor floor_of_violation(const VerifyOptions& options, std::string_view function) {
     const bool may_multiply = function.starts_with(record::kernel_prefix) || function.starts_with(record::xla_prefix);
     return may_multiply ? std::min(asked_floor(options), policy::Floor::fp32) : asked_floor(options);
 }
 
-/// Returns true if the calls of a row ran, or were allowed to run, below the floor. `row` is null for calls without a
-/// row.
+/// Returns true if the calls of a row ran, or were allowed to run, below the floor that the options ask for. `row` is
+/// null for calls of which only the number is known.
 bool is_below(const record::RecordedRow* row, const VerifyOptions& options) {
     if (row == nullptr || row->is_overflow) return false;
     const std::string function(row->decision.call.function);
@@ -57,20 +58,21 @@ bool is_below(const record::RecordedRow* row, const VerifyOptions& options) {
     return strictness && *strictness < floor_of_violation(options, function) && !is_allowed_kernel(function, options);
 }
 
-/// Describes the launches of a kernel: its name, and the program's line if it is known.
+/// Describes the launches of a kernel, with its name, and with the line of the program if it is known.
 std::string launches_text(const MergedRow& row) {
     return fmt::format("{} of the kernel {} ({}{}{})", launch_count_text(row.counters.calls), row.function_text(),
                        row.caller_to_provider_text(), row.where.empty() ? "" : ", ", row.where);
 }
 
-/// Describes the calls of any other row; XLA compiles products and nobody counts how often they run.
+/// Describes the calls of a row that is no kernel. For XLA, these are compilations, because nobody counts how often
+/// the compiled products run.
 std::string calls_text(const MergedRow& row) {
     return fmt::format("{} of {} {} ({}{}{})", counted(row.counters.calls, row.is_xla() ? "compilation" : "call"),
                        row.function, row.size_text(), row.caller_to_provider_text(), row.where.empty() ? "" : ", ",
                        row.where);
 }
 
-/// Counts a row's calls if cuBLAS may have emulated them.
+/// Adds the calls of a row to `emulated` if cuBLAS may have emulated their float64 products.
 void count_emulated(const MergedRow& row, EmulatedCallCounts& emulated) {
     if (row.applied != "fp64_emulated") return;
     const std::uint64_t count = row.counters.calls;
@@ -139,8 +141,8 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
     }
 }
 
-/// Returns true if a call multiplied, and not in a fixed order. A call with invalid arguments is a doubt: OpenBLAS
-/// accepts transpositions that the standard does not have.
+/// Returns true if a call multiplied, and not in a fixed order. Returns false for a call with invalid arguments,
+/// which is a doubt instead: OpenBLAS accepts transpositions that the standard does not have.
 bool has_other_order(record::How how, policy::Reason reason) {
     return how != record::How::fixed_order && reason != policy::Reason::no_product &&
            reason != policy::Reason::invalid_arguments;
@@ -162,7 +164,7 @@ void judge_order(const MergedRow& row, VerifyResult& verified) {
         verified.violations.push_back(&row);
 }
 
-/// Judges the format in which a half product adds. Products of other types are not judged.
+/// Judges the format in which a product of float16 or bfloat16 adds. Products of other types are not judged.
 void judge_accumulator(const MergedRow& row, const VerifyOptions& options, VerifyResult& verified) {
     if (row.is_overflow || (row.is_kernel() && is_allowed_kernel(row.function, options)))
         return judge_row(row, options, verified);
@@ -190,7 +192,8 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
         verified.violations.push_back(&row);
 }
 
-/// Returns true for half products that may add in less than FP32, or may add partial sums in less. `row` may be null.
+/// Returns true for products of float16 and bfloat16 that may add all terms, or only partial sums, in a lower
+/// precision than FP32. `row` may be null.
 bool adds_below_fp32(const record::RecordedRow* row) {
     return row != nullptr && !row->is_overflow && multiplies(row->decision.call) &&
            row->decision.accumulator != policy::Accumulator::unknown &&

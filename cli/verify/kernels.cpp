@@ -18,7 +18,7 @@ KernelKind kind_of(const MergedRow& row) {
     return is_wide || !row.detail.empty() ? KernelKind::unknown : KernelKind::narrower;
 }
 
-/// Maximum number of names in a sentence. The others are only counted.
+/// The maximum number of names in a sentence. Further names are only counted.
 constexpr std::size_t max_names = 8;
 
 }  // namespace
@@ -31,7 +31,8 @@ std::size_t KernelSummary::kernel_count() const {
 
 KernelSummary summarize_kernels(const MergedCalls& calls) {
     KernelSummary kernels;
-    std::map<std::string, KernelKind> kinds;  // by the whole name: function_text() may be the same for two kernels
+    // The kinds are stored by the whole name, since function_text() may be the same for two kernels.
+    std::map<std::string, KernelKind> kinds;
     std::map<std::string, std::string> texts;
     for (const MergedRow& row : calls.rows()) {
         if (!row.is_kernel() || row.counters.calls == 0) continue;

@@ -21,7 +21,8 @@ Json to_json(const std::vector<PossibleBypass>& bypasses) {
     return json_list(bypasses, [](const PossibleBypass& bypass) { return to_json(bypass); });
 }
 
-/// Returns an entry for each recording with calls of a violation.
+/// Returns an array with an entry for each recording that has violating calls of a row. `row` is the index of the row
+/// in MergedCalls::rows().
 Json recordings_of_violation(std::size_t row, const MergedCalls& calls, const std::vector<JudgedCallCounts>& judged) {
     Json makers = Json::array();
     for (std::size_t i = 0; i < judged.size(); ++i) {

@@ -50,8 +50,8 @@ constexpr std::string_view scope_note_of_order =
     " Matrix products, products with a vector and solves have a fixed order. Products inside LAPACK (numpy.linalg, "
     "scipy.linalg), other functions of BLAS, sums and element-wise functions may differ between machines";
 
-/// Returns scope_note_of_order, completed by whether the variables of `run --reproducible` were set for the products
-/// that have no fixed order.
+/// Returns scope_note_of_order, followed by a remark that says whether the variables of `run --reproducible` were set
+/// for the products that have no fixed order.
 std::string order_scope_text(const MergedCalls& calls) {
     const auto has_codes = [](std::uint16_t pins) { return (pins & record::pin_library_codes) != 0; };
     const bool had_codes =
@@ -68,8 +68,8 @@ std::string order_scope_text(const MergedCalls& calls) {
               "known to have had the values that it sets");
 }
 
-/// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
-/// it does not.
+/// Returns a line for each environment variable in `pins`. The line names the products that the variable keeps at
+/// float32 and the products that it does not keep at float32.
 std::string pins_reach_text(std::uint16_t pins) {
     std::string text;
     for (const record::PinnedVariable& pin : record::all_pins) {
@@ -78,14 +78,15 @@ std::string pins_reach_text(std::uint16_t pins) {
     return text;
 }
 
-/// Returns `a.fp32rec: ` or `a.fp32rec and 3 more: `; empty if the list has all recordings.
+/// Returns the beginning of a line about recordings: `a.fp32rec: ` or `a.fp32rec and 3 more: `; empty if the line is
+/// about all recordings.
 std::string recordings_prefix(const std::vector<std::string>& recordings, const MergedCalls& calls) {
     if (recordings.size() == calls.processes().size()) return {};
     const std::size_t others = recordings.size() - 1;
     return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
 }
 
-/// Maximum number of recordings with violations that are listed. The others are only counted.
+/// The maximum number of recordings with violations that are listed. Further recordings are only counted.
 constexpr std::size_t max_violators = 20;
 
 /// Returns an indented line for each of the first violations of a recording.
@@ -106,8 +107,8 @@ std::string products_text(const JudgedCallCounts& judged, const MergedCalls& cal
     return text;
 }
 
-/// Returns a line for each of the first recordings with calls below the floor: process, program, machine and job.
-/// `judged` has the calls of each recording, in the order of the recordings.
+/// Returns a line for each of the first recordings with calls below the floor. The line names the process, the
+/// program, the machine and the job. `judged` has the calls of each recording, in the order of the recordings.
 std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCallCounts>& judged,
                            std::size_t violations) {
     std::string text;
@@ -159,10 +160,10 @@ std::string types_text(const VerifyResult& verified, const MergedCalls& calls, c
     return text.empty() ? text : '\n' + text;
 }
 
-/// Maximum number of doubts that are listed. The others are only counted.
+/// The maximum number of doubts that are listed. Further doubts are only counted.
 constexpr std::size_t max_doubts = 200;
 
-/// Returns a line for each of the first doubts, then the number of the others.
+/// Returns a line for each of the first doubts, and a line with the number of the remaining doubts.
 std::string doubts_text(const std::vector<Doubt>& doubts) {
     std::string text;
     for (const Doubt& doubt : std::span(doubts).first(std::min(doubts.size(), max_doubts)))
@@ -202,7 +203,7 @@ std::string bypasses_text(BypassStanding standing, const VerifyResult& verified,
     return text;
 }
 
-/// Returns true if not all recordings are of runs that waited for their programs.
+/// Returns true if some recordings were not made by a `fp32shim run` that waited for its program.
 bool lacks_end(const MergedCalls& calls) {
     return std::ranges::any_of(calls.processes(), [](const MergedProcess& process) {
         return !process.is_children_file() && (process.facts.flags & record::format::flag_run_is_awaited) == 0;

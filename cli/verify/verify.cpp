@@ -24,13 +24,13 @@ namespace {
 
 // ---- Runs whose processes may still run, or whose recordings may be missing
 
-/// A recording of a run, and the run's facts in it.
+/// A recording of a `fp32shim run`, and the facts about the run in the recording's header.
 struct RunRecording {
     std::string path;
     RunMember facts;
 };
 
-/// Finds the reasons why the recordings of one run may not be all of it.
+/// Finds the reasons why the recordings of one run may be incomplete.
 class RecordedRun {
   public:
     explicit RecordedRun(const std::vector<RunRecording>& members) : members_(members) {
@@ -71,13 +71,14 @@ class RecordedRun {
         return {first, count};
     }
 
-    /// Returns a text if recordings of the run are not here. The end of the run tells how many recordings were made
-    /// on the machine where `fp32shim run` waited.
+    /// Returns a text about recordings of the run that are not here; empty if all are here. The end of the run tells
+    /// how many recordings were made on the machine where `fp32shim run` waited.
     std::string missing_text() const {
         const auto is_counted = [&](const RunRecording& member) {
             const auto& end = member.facts.run_end;
             return end.recordings != 0 ||
-                   (end.ended_ns == 0 && !is_later(member));  // such a recording may lack the note of the end
+                   // A recording from before the end may lack the note.
+                   (end.ended_ns == 0 && !is_later(member));
         };
         const auto given = static_cast<std::size_t>(std::ranges::count_if(members_, is_counted));
         if (last_.recordings <= given) return {};
@@ -87,8 +88,8 @@ class RecordedRun {
             counted(last_.recordings, "recording"), given == 1 ? "one is" : count_text(given) + " are");
     }
 
-    /// Returns true if this command can see the processes of the recording's run: they belong to this boot, this
-    /// container and this user.
+    /// Returns true if this command can see the processes of the recording's run, because they belong to the same
+    /// boot, container and user as this command.
     bool can_see_processes_of(const RunRecording& member) const {
         static const record::ProcessIdentity self = record::identify_self();
         struct stat status {};
@@ -114,11 +115,11 @@ class RecordedRun {
     }
 
     const std::vector<RunRecording>& members_;
-    record::format::RunEnd last_{};  ///< the latest note of the end
+    record::format::RunEnd last_{};  ///< the latest note of the run's end in a recording
 };
 
-/// Returns the reasons why a `fp32shim run` with recordings at these paths may not be all here: its end is not noted,
-/// some of its processes still run, or it made further recordings.
+/// Returns the reasons why the recordings at `paths` may be only a part of the recordings of their runs: the end of a
+/// run is not noted, some of its processes still run, or it made further recordings.
 std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::string>& paths) {
     std::map<std::uint64_t, std::vector<RunRecording>> by_run;
     for (const std::string& path : paths) {
@@ -137,7 +138,7 @@ std::string problem_with_output_options(const VerifyOptions& options, const std:
     return problem_with_output(options.output, recordings);
 }
 
-/// Writes to a file, or to stdout if `path` is empty. Returns false after a message if that failed.
+/// Writes `text` to a file, or to stdout if `path` is empty. If this fails, prints a message and returns false.
 bool write(std::string_view text, const std::string& path) {
     ReportOutput output(path);
     output.write(text);
@@ -146,7 +147,7 @@ bool write(std::string_view text, const std::string& path) {
     return problem.empty();
 }
 
-/// Writes the result in the format that was asked for. Returns false after a message if that failed.
+/// Writes the result in the format that `options` name. If this fails, prints a message and returns false.
 bool write(const VerifyResult& verified, const MergedCalls& calls, const VerifyOptions& options,
            const std::vector<JudgedCallCounts>& judged) {
     if (options.format == "table") {

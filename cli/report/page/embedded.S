@@ -1,4 +1,4 @@
-// Embeds the parts of the pages as bytes in the command. report/html_page.cpp joins them.
+// Embeds the parts of the HTML pages as bytes in the command. report/html_page.cpp joins the parts.
 #if defined(__aarch64__) || defined(__x86_64__)
 
     .macro embed name, file

@@ -1,4 +1,4 @@
-// Draws the page of `fp32shim diff`: the same tables as its text has, and a chart.
+// Draws the page of `fp32shim diff`: the tables that its text output also has, and a chart.
 import {$, breakableName, element} from "../shared/elements.js";
 import {data, redrawOnChange, setUpPage, showWarnings} from "../shared/page.js";
 import {fillTable, numberColumn, showTextTable, textColumn} from "../shared/tables.js";

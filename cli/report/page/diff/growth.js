@@ -1,5 +1,6 @@
-// Draws a chart of differences by the position of products. Its scale is logarithmic, so products
-// without a difference have no point.
+// Draws a chart of the differences between the products of two runs, by the position of a product
+// in the runs. The scale of differences is logarithmic, so products without a difference have no
+// point.
 
 import {drawChart, setChartDefaults} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";

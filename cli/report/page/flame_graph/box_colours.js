@@ -1,10 +1,11 @@
-// Colours of boxes: stripes of the formats, as wide as their shares and with their hatches.
+// Colours the boxes of the flame graph. A box has a stripe for each format, which is as wide as the
+// share of the format and has the hatch of the format.
 import {colour, element} from "../shared/elements.js";
 import {formats, hatchClass} from "../shared/formats.js";
 
 const channels = (text) => [1, 3, 5].map((begin) => parseInt(text.slice(begin, begin + 2), 16));
 
-// Returns a mixture of two colours. `share` is that of the second colour, from 0 to 1.
+// Returns a mixture of two colours. `share` is the share of the second colour, from 0 to 1.
 function mixColours(from, to, share) {
   const [start, end] = [channels(from), channels(to)];
   return `rgb(${start.map((value, i) => Math.round(value + share * (end[i] - value))).join(" ")})`;
@@ -21,7 +22,7 @@ export class BoxPainter {
     );
   }
 
-  // Returns the formats with the begin and the size of their stripes in percent.
+  // Returns the formats of a node's calls, with the begin and the size of their stripes in percent.
   stripesOf(node) {
     let begin = 0;
     return this.sums.sumsByFormat(node).map(({format, part}) => {
@@ -51,7 +52,7 @@ export class BoxPainter {
     return hatches.filter((hatch) => !hatch.classList.contains("plain"));
   }
 
-  // Returns the background of a box.
+  // Returns the CSS background of a box.
   background(node) {
     const edge = `${this.gradientOf(node, this.full)} bottom / 100% 3px no-repeat`;
     return `${edge}, ${this.gradientOf(node, this.pale)}`;

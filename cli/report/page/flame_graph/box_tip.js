@@ -1,4 +1,4 @@
-// The tooltip of a box: its full name, its source line and its calls.
+// Makes the tooltip of a box: its full name, its source line and its calls.
 import {element} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {percentText, quantities} from "../shared/text.js";
@@ -28,8 +28,8 @@ function sourceLineElements(tree, node) {
   return [element("code", {}, code || " "), change];
 }
 
-// Returns the elements in the tooltip of a box. The graph shows only `zoomNode` and the nodes below
-// it, if that is not 0.
+// Returns the elements in the tooltip of a box. If `zoomNode` is not 0, the graph shows only this
+// node and the nodes below it.
 export function tooltipElements(sums, key, node, zoomNode) {
   const {tree} = sums;
   const line = tree.line(node) ? `:${tree.line(node)}` : "";

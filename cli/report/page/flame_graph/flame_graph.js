@@ -186,7 +186,7 @@ export class FlameGraph {
     this.graph.setAttribute("aria-activedescendant", box.id);
   }
 
-  // Makes a box that was reached by keys the current one.
+  // Makes a box that the user reached with keys the current box.
   moveTo(node) {
     this.makeCurrent(node);
     this.boxes.get(node).element.scrollIntoView({block: "nearest"});

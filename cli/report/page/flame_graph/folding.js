@@ -1,7 +1,8 @@
 // Folds the frames of libraries in call paths: consecutive frames of one library become one node,
 // so that the program's own frames stand out.
 
-// Libraries by the paths of their files, which are modules of Python and compiled code.
+// The libraries whose frames can be folded. `files` matches the paths of their Python modules and
+// of their compiled code.
 const libraries = [
   {name: "torch", files: /\/(?:site|dist)-packages\/torch\/|\/lib(?:torch|c10)[^/]*\.so/},
   {name: "jax", files: /\/(?:site|dist)-packages\/(?:jax|jaxlib|flax)\//},
@@ -32,7 +33,7 @@ function findLibraryRegions({parent, file, texts}) {
   return {tops, nameOf: (node) => libraries[libraryOf(node)].name};
 }
 
-// Call paths in which each region of a library's frames can be folded into one node.
+// The call paths, in which each region of a library's frames can be folded into one node.
 export class FoldablePaths {
   // `columns` are described in cli/report/page_parts.hpp.
   constructor(columns) {
@@ -51,9 +52,9 @@ export class FoldablePaths {
   }
 
   // Returns the tree in which all regions but the opened ones are folded, in the form of `columns`.
-  // Its `frames` and `tops` have, for each folded node, the number of its frames and the top nodes
-  // of its regions. `originals` has a node of `columns` for each node, and `nodeOf` a node for each
-  // node of `columns`.
+  // `frames` maps each folded node to the number of its frames, and `tops` maps it to the top nodes
+  // of its regions. `originals` maps each node of the tree to a node of `columns`, and `nodeOf`
+  // maps each node of `columns` to a node of the tree.
   foldedTree() {
     if (!this.isPossible) return this.unfoldedTree();
     const {parent, name, file, line} = this.columns;

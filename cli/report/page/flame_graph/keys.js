@@ -1,7 +1,9 @@
-// Keys of the flame graph: arrows, Enter and Escape move through it; / moves to the search.
+// Defines the keys of the flame graph: arrows, Enter and Escape move through it; / moves to the
+// search.
 import {$} from "../shared/elements.js";
 
-// Returns the box next to the current one in the same row.
+// Returns the node whose box is `step` boxes to the right of the current box in the same row, or
+// the current node if there is no such box.
 function nodeBesideCurrent({boxes, current}, step) {
   const {row} = boxes.get(current);
   const nodes = [...boxes]
@@ -11,7 +13,7 @@ function nodeBesideCurrent({boxes, current}, step) {
   return nodes[nodes.indexOf(current) + step] ?? current;
 }
 
-// Returns the widest box below the current one.
+// Returns the node with the widest box below the current box, or the current node if there is none.
 function nodeBelowCurrent({boxes, current, sums}) {
   return sums.childrenFrom(current, 0).find((node) => boxes.has(node)) ?? current;
 }

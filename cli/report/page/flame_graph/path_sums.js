@@ -1,8 +1,8 @@
-// Sums of a quantity for each node of a tree with all nodes below it: in total, and by format.
+// Sums up a quantity of the calls of each node and of all nodes below it, in total and by format.
 import {formats} from "../shared/formats.js";
 
 export class PathSummary {
-  // Adds up the quantity `key`.
+  // Adds up the quantity with the name `key`, such as `host_ns`.
   constructor(tree, key) {
     this.tree = tree;
     this.all = new Float64Array(tree.size);
@@ -28,7 +28,7 @@ export class PathSummary {
     }
   }
 
-  // Returns the sums by format, largest first.
+  // Returns the sums of a node by format, largest first.
   sumsByFormat(node) {
     return formats
       .map((format, i) => ({format, part: this.byFormat[node * formats.length + i]}))
@@ -36,7 +36,7 @@ export class PathSummary {
       .sort((a, b) => b.part - a.part);
   }
 
-  // Returns the children whose sum is at least `least`, largest first.
+  // Returns the children of a node whose sum is at least `least`, largest first.
   childrenFrom(node, least) {
     return this.tree
       .children(node)
@@ -44,7 +44,7 @@ export class PathSummary {
       .sort((a, b) => this.all[b] - this.all[a] || a - b);
   }
 
-  // Returns the children whose sum is less than `least`.
+  // Returns the children of a node whose sum is less than `least`.
   childrenBelow(node, least) {
     return this.tree
       .children(node)

@@ -4,7 +4,7 @@ import {formats} from "../shared/formats.js";
 import {baseName, counted} from "../shared/text.js";
 
 export class PathTree {
-  // Makes the tree from `columns` of folding.js. `sources` are lines of source files.
+  // Makes the tree from `columns` of folding.js. `sources` has the lines of source files.
   constructor(columns, sources) {
     this.columns = columns;
     this.sources = sources;
@@ -48,7 +48,7 @@ export class PathTree {
     return `${this.columns.libraryOf(this.columns.originals[node])} (${counted(frames, "frame")})`;
   }
 
-  // Returns name and location: `forward model.py:41`.
+  // Returns the name and the location of a node: `forward model.py:41`.
   label(node) {
     const line = this.line(node);
     return line ? `${this.name(node)} ${baseName(this.file(node))}:${line}` : this.name(node);

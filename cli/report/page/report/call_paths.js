@@ -45,8 +45,8 @@ export function redrawFlameGraph() {
   graph?.redraw();
 }
 
-// Sets up the graph. Calls `onSelect` with the calls below the chosen box, or with null for all
-// calls.
+// Sets up the flame graph. It calls `onSelect` with the calls below the box that the user chooses,
+// or with null for all calls.
 export function setUpFlameGraph(onSelect) {
   $("paths-levels").hidden = !data.scopes;
   if (data.scopes) $("paths-of").value = "scopes";

@@ -1,5 +1,5 @@
 // Separates points of the size map that would hide each other. Points of the same format are
-// merged; others are moved apart.
+// merged, and points of different formats are moved apart.
 
 const leastDistance = 19; // pixels
 
@@ -67,8 +67,8 @@ function moveClustersApart(clusters, floor) {
   }
 }
 
-// Returns the clusters of points with coordinates `x` and `y`. `ranges` has the limits of both,
-// which correspond to `width` and `height` in pixels.
+// Returns the clusters of points with coordinates `x` and `y`. `ranges` has the limits of both
+// coordinates, which correspond to `width` and `height` in pixels.
 export function clusterPoints(points, ranges, width, height) {
   const scale = ([lowest, highest], length) => length / Math.log(highest / lowest);
   const perX = scale(ranges.x, Math.max(width, 100));

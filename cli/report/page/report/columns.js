@@ -1,4 +1,5 @@
-// Columns of the table of decisions. Rows are sorted by `value` and show `cell`.
+// Defines the columns of the table of decisions. `cell` returns the contents of a row's cell, and
+// rows are sorted by `value`.
 import {breakableName, element, locationElement, secondary} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {numberColumn, textColumn} from "../shared/tables.js";
@@ -87,7 +88,8 @@ function sizeCell(row) {
   return [sizeText(row), more.length > 0 && secondary(more.join(", "))];
 }
 
-// Functions that make the element of a label. A decision may lack the label.
+// The functions that make an element from the text of a label. A decision may lack a label, such as
+// its scope.
 const labelElement = {where: locationElement, scope: breakableName, caller: breakableName};
 const labelCell = (key) => (row) =>
   row[key] ? labelElement[key](row[key]) : row.isGroup ? "" : "–";

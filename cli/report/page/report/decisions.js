@@ -1,9 +1,10 @@
-// Decisions of the page. `singleDecisions` has one row of the table for each listed decision, and
-// `groups` has rows that each sum up several other decisions.
+// The decisions of the page. `singleDecisions` has one row of the table for each listed decision,
+// and `groups` has rows that each sum up several other decisions.
 import {data} from "../shared/page.js";
 import {sum} from "../shared/text.js";
 
-// Returns a row from its values. Texts are indices into one shared list.
+// Returns a row of the table from its values in the data, where texts are indices into one shared
+// list.
 function decodeRow(values) {
   const {columns, texts} = data.decisions.listed;
   const row = {decisions: 1};

@@ -1,4 +1,4 @@
-// Filters of the table of decisions, and the summary of what they select.
+// Sets up the filters of the table of decisions, and shows a summary of the selected decisions.
 import {$, element, showNote} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {count, counted, durationText, isOrAre, wordsOf} from "../shared/text.js";

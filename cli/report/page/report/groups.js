@@ -4,8 +4,8 @@ import {sizeClassLimit, work} from "./decisions.js";
 
 const textKeys = ["where", "scope", "caller", "function"];
 
-// Returns the grouping that the user chose: for each key, whether rows are grouped by it. `any` is
-// true if rows are grouped at all, perhaps only by precision, by which groups always differ.
+// Returns the grouping that the user chose. Each key says whether rows are grouped by it. `any` is
+// true if rows are grouped at all, perhaps only by precision, which always distinguishes groups.
 export function chosenGrouping() {
   const words = $("filter-by").value.split(" ").filter(Boolean);
   const keys = Object.fromEntries([...textKeys, "size"].map((key) => [key, words.includes(key)]));

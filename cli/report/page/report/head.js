@@ -1,4 +1,4 @@
-// The top of the page: program, warnings and totals.
+// Shows the top of the page: the program, warnings and totals.
 import {$, element, showNote} from "../shared/elements.js";
 import {data, setUpPage, showWarnings} from "../shared/page.js";
 import {

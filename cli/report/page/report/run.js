@@ -4,8 +4,8 @@ import {data} from "../shared/page.js";
 import {fillTable, numberColumn, tableOf, textColumn} from "../shared/tables.js";
 import {baseName, count, counted, momentText} from "../shared/text.js";
 
-// Returns the elements of a fact. A value that holds for some recordings only is shown with their
-// number.
+// Returns the elements of a fact. A value that holds for some recordings only is shown with the
+// number of these recordings.
 function factElements({name, values, more}) {
   const isEach = values.every(({recordings}) => recordings === 1);
   const isOfAll = values.length === 1 && !more && values[0].recordings === data.totals.recordings;

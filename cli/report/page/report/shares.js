@@ -1,4 +1,4 @@
-// Shares of the formats: the table by applied precision, and its chart.
+// Shows the shares of the formats: the table by applied precision, and its chart.
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour, element} from "../shared/elements.js";
@@ -7,7 +7,7 @@ import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
 import {count, flopText, hostTime, percentText} from "../shared/text.js";
 import {view} from "./view.js";
 
-// Returns two columns: an amount and its share.
+// Returns two columns of the table: one for an amount, and one for its share of all calls.
 function amountColumns(title, key, text) {
   const unseen = element("span", {class: "unseen"}, "share");
   return [

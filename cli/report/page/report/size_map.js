@@ -1,4 +1,4 @@
-// The size map: a chart of decisions as points, by size and by a chosen quantity.
+// Draws the size map, which is a chart of decisions as points, by size and by a chosen quantity.
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
@@ -74,7 +74,7 @@ function pointsNote(points) {
 
 // --- Points
 
-// Shapes that are large enough for a number.
+// The shapes of points that are large enough for a number.
 const shapesForNumbers = ["circle", "rect", "rectRounded", "rectRot", "triangle"];
 const pointShape = ({decisions, format}) =>
   decisions === 1 || shapesForNumbers.includes(shapeOf(format)) ? shapeOf(format) : "circle";
@@ -162,7 +162,8 @@ function legendLabels(chart) {
 
 // --- The map
 
-// Returns an axis with ticks at powers of ten and, where there is room, at 2 and 5 times these.
+// Returns an axis with ticks at powers of ten and, where there is room, at 2 and 5 times the powers
+// of ten.
 function logarithmicAxis(title, text, [min, max]) {
   const callback = (value) => (/^[125]/.test(value.toExponential()) ? text(value) : "");
   return {

@@ -1,4 +1,4 @@
-// The table of decisions, or of groups of decisions.
+// Shows the table of decisions, or of groups of decisions.
 import {$} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {rowElement, showSortingHead, sortedEntries, wideRow} from "../shared/tables.js";

@@ -1,4 +1,4 @@
-// The timeline: calls over time by applied precision, and changes of settings.
+// Draws the timeline: calls over time by applied precision, and changes of settings.
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
@@ -56,7 +56,7 @@ function tickInterval(total_ns, ticks) {
   const least = Math.max(total_ns / ticks, 1);
   const isShort = total_ns < 119.5e9;
   const unit = isShort ? 10 ** Math.floor(Math.log10(least)) : 60e9;
-  // Up to an hour; 2 and 6 hours; 1, 2, 7, 28 and 364 days.
+  // The intervals in minutes are up to an hour; 2, 6 and 24 hours; 2, 7, 28 and 364 days.
   const minutes = [1, 2, 5, 10, 30, 60, 120, 360, 1440, 2880, 10080, 40320, 524160];
   const steps = isShort ? [1, 2, 5, 10] : minutes;
   return unit * (steps.find((step) => unit * step >= least) ?? steps.at(-1));
@@ -95,8 +95,8 @@ function chartScales(title) {
 
 // --- The bars
 
-// Returns the heights of the bars of a format. `key` is the quantity, `index` the index of the
-// format in the data.
+// Returns the heights of the bars of a format. `key` is the quantity, and `index` is the index of
+// the format in the data.
 function barHeights(key, index) {
   const width = key === "calls" ? timeline.bin_ns / 1e9 : timeline.bin_ns;
   const values = new Array(binCount()).fill(0);

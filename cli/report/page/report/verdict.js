@@ -1,5 +1,5 @@
-// The first lines of the page: which calls ran below FP32, where, and where the time went. Each
-// sentence holds for the recorded calls only.
+// Writes the first lines of the page: which calls ran below FP32, where, and where the time went.
+// Each sentence holds for the recorded calls only.
 import {$, breakableName, element} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {data} from "../shared/page.js";
@@ -10,8 +10,8 @@ const {verdict} = data;
 const {below} = verdict;
 const callNoun = data.filtered ? "selected call" : "recorded call";
 
-// Returns the verb for calls below FP32. A library that does not say at which format it ran may
-// have run at a more exact one.
+// Returns the verb for calls below FP32. Calls whose library does not say at which format they ran
+// may have run at a more exact format.
 function belowFp32Verb() {
   if (below.allowed === 0) return "ran below FP32";
   if (below.allowed < below.calls) return "ran below FP32, or were allowed to";

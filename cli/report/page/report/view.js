@@ -1,4 +1,4 @@
-// The calls that the page shows: all calls, or those below a box of the flame graph.
+// Selects the calls that the page shows: all calls, or those below a box of the flame graph.
 import {data} from "../shared/page.js";
 import {sum} from "../shared/text.js";
 import {groups, isEstimated, routeText, singleDecisions, sizeText} from "./decisions.js";
@@ -12,16 +12,16 @@ function searchableText(row) {
   return texts.join("\n").toLowerCase();
 }
 
-// Rows of the table, each with the text that filters search, and with its element after it was
-// drawn.
+// The rows of the table. Each entry has the text that filters search and, after the row was drawn,
+// the row's element.
 export const entries = [...singleDecisions, ...groups].map((row) => ({
   row,
   element: null,
   text: searchableText(row),
 }));
 
-// Returns sums of the document under the names that the page uses for quantities. Times are
-// estimates if not all calls were timed.
+// Converts sums in the page's data to the names that the page's scripts use for quantities. Times
+// are estimates if not all calls were timed.
 const sumsOf = ({flops_total: work, timed_calls, ...sums}) => {
   const estimated = timed_calls > 0 && timed_calls < sums.calls;
   return {...sums, work, estimated};

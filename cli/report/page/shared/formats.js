@@ -6,10 +6,10 @@ const drawings = JSON.parse(document.getElementById("number-formats").textConten
 export const formats = Object.keys(drawings); // the most exact first
 export const shapeOf = (format) => drawings[format].shape;
 
-// Returns the classes of page.css that hatch an area.
+// Returns the classes of page.css that hatch an area in the way of a format.
 export const hatchClass = (format) => `hatch ${drawings[format].hatch}`;
 
-// Hatches on a canvas: lines in a tile, like those of page.css.
+// The hatches of areas on a canvas: the lines of a tile, as in the hatches of page.css.
 const tile = 6; // pixels
 const hatchLines = {
   plain: "",

@@ -6,7 +6,7 @@ export const data = JSON.parse($("data").textContent);
 // Shows the parts that every page has. `title` names the programs, if they are known.
 export function setUpPage(title) {
   $("programs").textContent = title || "Unknown program";
-  // Until now, the title is the command's name.
+  // Until this line, document.title is the command's name.
   document.title = `${title || "unknown program"} – ${document.title}`;
   $("version").textContent = data.version;
   for (const form of document.forms) {

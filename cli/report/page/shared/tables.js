@@ -1,5 +1,5 @@
-// Tables that can be sorted by clicks on their heads. A column has a `title`, and a function `cell`
-// that returns a text, an element, or a list of these for a row.
+// Shows tables that can be sorted by clicks on their heads. A column has a `title`, and a function
+// `cell` that returns a text, an element, or a list of texts and elements for a row.
 import {$, element} from "./elements.js";
 import {count} from "./text.js";
 
@@ -14,7 +14,8 @@ const headCell = (column, content) =>
 function cellElement(column, row) {
   const contents = [column.cell(row)].flat();
   const properties = {class: classOf(column), ...(column.isRowHead && {scope: "row"})};
-  if (typeof column.title === "string") properties["data-title"] = column.title; // for narrow pages
+  // Narrow pages show the title in each cell.
+  if (typeof column.title === "string") properties["data-title"] = column.title;
   return element(column.isRowHead ? "th" : "td", properties, ...contents);
 }
 export const rowElement = (columns, row) =>

@@ -16,17 +16,17 @@ export function durationText(ns) {
   return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
 }
 
-// Returns a time of the document in nanoseconds since 1970, exact to about 256 ns.
+// Converts a time in the page's data to nanoseconds since 1970, exact to about 256 ns.
 export function nanosecondsOf(time) {
   const second = time.slice(0, 19);
   return Date.parse(`${second}Z`) * 1e6 + Number(time.slice(20, 29));
 }
-// Returns a time of the document as `2026-11-21 08:42:00 UTC`.
+// Converts a time in the page's data to text: `2026-11-21 08:42:00 UTC`.
 export const momentText = (time) => `${time.slice(0, 19).replace("T", " ")} UTC`;
 
 export const hostTime = (ns, isEstimate) => (isEstimate ? "≈ " : "") + durationText(ns);
 
-// Returns 1.5e9 as `1.5 G`.
+// Returns a number with three digits and an SI prefix: `1.5 G` for 1.5e9.
 export function withSiPrefix(value) {
   const prefixes = ["", "k", "M", "G", "T", "P", "E"];
   const power = Math.floor(Math.log10(value) / 3 + 1e-9);
@@ -39,7 +39,7 @@ export function flopText(value) {
   return `${text}${/[A-Z]$/i.test(text) ? "" : " "}flop`;
 }
 
-// Returns a percentage. Rounding never makes a few into none, nor nearly all into all.
+// Returns a percentage. Only a part of zero is shown as 0 %, and only the whole is shown as 100 %.
 export function percentText(part, whole) {
   const share = (100 * part) / whole;
   if (!(whole > 0)) return "";
@@ -48,7 +48,7 @@ export function percentText(part, whole) {
   return `${share.toFixed(1)} %`;
 }
 
-// Converts quantities of calls to text, by their names in the data.
+// The functions that convert a quantity of calls to text, by the quantity's name in the data.
 export const quantities = {
   host_ns: durationText,
   calls: (value) => counted(value, "call"),
