@@ -120,7 +120,8 @@ ParsedNumbers elements(std::string_view bytes, std::string_view type, NumberRow 
     }
     row.count = count;
     row.words.text = fmt::format("{} {}", type, fmt::join(row.indices, " "));
-    if (found->parts > 1) row.indices.push_back(found->parts);
+    row.has_parts = found->parts > 1;
+    if (row.has_parts) row.indices.push_back(found->parts);
     numbers.rows.push_back(std::move(row));
     return numbers;
 }

@@ -333,8 +333,8 @@ std::string NumberRow::name_of_value(std::size_t value) const {
     std::vector<std::uint64_t> at(indices.size());
     std::size_t rest = value - first;
     for (std::size_t i = 0; i < indices.size(); ++i) {
-        // The parts of a complex number are always adjacent.
-        const std::size_t dimension = is_fortran && !indices.empty() ? i : indices.size() - 1 - i;
+        const std::size_t last = indices.size() - 1;
+        const std::size_t dimension = !is_fortran ? last - i : !has_parts ? i : i == 0 ? last : i - 1;
         at[dimension] = rest % indices[dimension];
         rest /= indices[dimension];
     }

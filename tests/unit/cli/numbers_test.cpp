@@ -101,5 +101,14 @@ TEST(ParsedNumbers, AreNotReadFromAFileThatIsNoText) {
               Values{2});
 }
 
+// As numpy writes np.asfortranarray of a complex array: the first index changes fastest, and the parts are adjacent.
+TEST(ParsedNumbers, OfAComplexFortranArrayAreNamedByTheirIndicesAndTheirPart) {
+    const cli::NumberRow row{.count = 12, .label = "w", .indices = {2, 3, 2}, .is_fortran = true, .has_parts = true};
+    std::vector<std::string> names;
+    for (const std::size_t value : {0, 1, 2, 4, 11}) names.push_back(row.name_of_value(value));
+    EXPECT_EQ(names,
+              (std::vector<std::string>{"w[0, 0, 0]", "w[0, 0, 1]", "w[1, 0, 0]", "w[0, 1, 0]", "w[1, 2, 1]"}));
+}
+
 }  // namespace
 }  // namespace fp32shim::tests
