@@ -158,11 +158,11 @@ inline constexpr std::uint64_t outlier_factor = 8;
 /// last as long as the next timed call.
 struct CounterRecord {
     std::uint64_t calls;
-    std::uint64_t total;         ///< ticks spent in the calls; a call on CUDA counts until its kernels are launched
-    std::uint64_t shortest;      ///< duration of the shortest timed call, in ticks
-    std::uint64_t longest;       ///< duration of the longest timed call, in ticks
-    std::uint64_t first;         ///< time at which the first call returned, in ticks
-    std::uint64_t last;          ///< time at which the last call returned, in ticks; short untimed calls may follow
+    std::uint64_t total;     ///< ticks spent in the calls; a call on CUDA counts until its kernels are launched
+    std::uint64_t shortest;  ///< duration of the shortest timed call, in ticks
+    std::uint64_t longest;   ///< duration of the longest timed call, in ticks
+    std::uint64_t first;     ///< time at which the first call returned, in ticks
+    std::uint64_t last;  ///< time at which the last call returned, in ticks; short untimed calls may have followed
     std::uint32_t row_plus_one;  ///< number of the row plus 1; 0: unused; stored after the other fields' first values
     std::uint32_t untimed;  ///< number of untimed calls since the last timed call; `total` does not yet contain them
     std::uint64_t timed;    ///< number of timed calls

@@ -94,8 +94,8 @@ struct RecordedCounters {
     std::uint64_t shortest_ns = 0;  ///< duration of the shortest timed call; 0: there are no calls
     std::uint64_t longest_ns = 0;
     std::int64_t first_ns = 0;  ///< time at which the first call returned: nanoseconds since 1970, UTC
-    std::int64_t last_ns = 0;   ///< time at which the last timed call returned: nanoseconds since 1970, UTC; short
-                                ///< untimed calls may follow
+    std::int64_t last_ns = 0;   ///< time at which the last call returned: nanoseconds since 1970, UTC; short untimed
+                                ///< calls may have followed
     std::uint64_t timed_calls = 0;
     std::uint64_t gpu_samples = 0;      ///< number of calls whose time on the GPU was measured
     std::uint64_t gpu_calls = 0;        ///< number of calls of those rows that have measured calls
