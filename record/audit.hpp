@@ -76,7 +76,7 @@ inline constexpr std::uint8_t audit_has_float64_errors = 4;  ///< the values of 
 /// its size.
 inline constexpr std::uint8_t audit_noise = 8;
 
-/// Operands that may hold NaN or infinity.
+/// The operands of a product, of which one holds NaN or infinity.
 enum class NonfiniteOperand : std::uint8_t { unknown, a, b, c, alpha, beta };
 
 inline constexpr std::string_view nonfinite_operands[] = {"?", "A", "B", "C", "alpha", "beta"};

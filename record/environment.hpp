@@ -32,7 +32,7 @@ enum class EnvironmentFact : std::uint32_t {
     count_
 };
 
-/// Names of the facts, by number: the keys of JSON.
+/// Names of the facts, in the order of their numbers. They are keys in JSON.
 inline constexpr std::string_view environment_words[] = {"none",    "processor", "instructions", "cpus",    "python",
                                                          "torch",   "driver",    "file",         "version", "kernel",
                                                          "threads", "gpu",       "features",     "amx"};

@@ -18,14 +18,14 @@ namespace fp32shim::record {
 /// The way in which the shim had a product computed.
 enum class How : std::uint8_t {
     forward,         ///< called the function that the program called, with the same arguments
-    round_operands,  ///< called the same function, with rounded copies of the operands
+    round_operands,  ///< called the function that the program called, with rounded copies of the operands
     one_by_one,      ///< ran a batch as single products, because no library has the batch function
-    compute_type,  ///< called the same function of cuBLAS with another compute type and otherwise the same arguments
-    math_mode,     ///< called the same function of cuBLAS while the handle had another math mode
-    fixed_order,   ///< computed by the shim in a fixed order of operations
-    bf16_units,    ///< computed by the shim on the processor's BF16 units
-    algorithm,     ///< called the same function of cublasLt with another algorithm than the program chose, or with an
-                   ///< algorithm if the program chose none
+    compute_type,    ///< called the function of cuBLAS that the program called, and changed only the compute type
+    math_mode,    ///< called the function of cuBLAS that the program called, while the handle had another math mode
+    fixed_order,  ///< computed by the shim in a fixed order of operations
+    bf16_units,   ///< computed by the shim on the processor's BF16 units
+    algorithm,    ///< called the function of cublasLt that the program called, with another algorithm, or with an
+                  ///< algorithm if the program chose none
 };
 std::string_view to_string(How how);
 
@@ -38,7 +38,7 @@ struct TimeAndThread {
 /// Returns the time now, with the ids of this process and thread.
 TimeAndThread current_time_and_thread();
 
-/// State of the reader of Python's stacks in a process.
+/// The state of the code that reads Python's call stacks in a process.
 enum class PythonReaderState : std::uint8_t {
     unused,     ///< no call has asked for a stack, or the process has no Python
     unchecked,  ///< stacks are read; a comparison with Python's own functions was not possible
@@ -56,8 +56,9 @@ struct StartEvent {
     std::string policy_sha256;    ///< SHA-256 of the policy file; empty: no file
     policy::Precision default_precision = policy::Precision::native;
     policy::Floor floor = policy::Floor::none;
-    bool allow_bf16x9 = false;    ///< the format BF16x9 is accepted where the floor is fp32
-    std::string floor_exception;  ///< names of the exceptions that lowered a policy's floor; empty: none did
+    bool allow_bf16x9 = false;  ///< the format BF16x9 is accepted where the floor is fp32
+    std::string
+        floor_exception;  ///< names of the exceptions that lowered the policy's floor; empty: no exception did
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
     policy::AccumulationModel accumulation = policy::AccumulationModel::library;

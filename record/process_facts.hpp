@@ -18,7 +18,7 @@ struct LogNameFacts {
     std::string_view host, job_id;
     std::string_view job_id_from{}, rank_from{};  ///< names of the environment variables that hold the job id and the
                                                   ///< rank
-    std::int32_t rank = -1;                       ///< -1: unknown
+    std::int32_t rank = -1;                       ///< rank of the process in a parallel job; -1: unknown
 };
 
 /// Facts about a process, gathered once. The facts of a forked child differ from those of its parent only in `pid`
@@ -38,8 +38,8 @@ struct ProcessFacts {
     std::int64_t start_ns = 0;  ///< time when these facts were gathered: nanoseconds since 1970, UTC
     std::uint64_t run = 0;      ///< random number of the `fp32shim run` that started the process; 0: there is none,
                                 ///< or it does not record
-    bool run_is_awaited = false;  ///< that `fp32shim run` waits for the program, and then writes RunEnd into the
-                                  ///< run's recordings
+    bool run_is_awaited = false;  ///< `fp32shim run` waits for the program and then writes RunEnd into the run's
+                                  ///< recordings
     std::uint16_t pins = 0;       ///< bits of the pinned variables in the environment (pins_known and others,
                                   ///< pinned_variables.hpp); 0: unknown
 

@@ -18,7 +18,7 @@ struct LibraryCodeVariable {
 #endif
     }
 };
-// The results of OpenBLAS's LAPACK depend on the number of threads.
+// This variable is set to 1, because the results of OpenBLAS's LAPACK depend on the number of threads.
 inline constexpr std::string_view threads_of_openblas = "OPENBLAS_NUM_THREADS";
 // MKL_CBWR is COMPATIBLE, which MKL accepts on all processors, and not AVX2, which MKL accepts only on Intel's
 // processors.

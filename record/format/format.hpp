@@ -1,37 +1,38 @@
 // The bytes of a recording, `NAME.fp32rec`, which the writer maps and the reader copies. docs/recording-format.md
 // describes them in words, with a hexdump.
 //
-//     file      | 0: header | 1: segment | 2: segment | 3: segment | …            each 64 KiB
+//     file      | 0: header | 1: segment | 2: segment | 3: segment | …            each has 64 KiB
 //
 //     segment   | SegmentHeader 64 bytes | entries of one kind                      |
 //               kind   strings   texts, each | size + 1 : u32 | bytes | padding to a multiple of 16 bytes |
-//                      rows      682 RowRecords of 96 bytes: one per distinct decision
+//                      rows      682 RowRecords of 96 bytes, one for each distinct decision
 //                      counters  1023 CounterRecords of 64 bytes, all of one slot
-//                      ring      4092 EventRecords of 16 bytes, all of one slot: the slot's newest events
-//                      events    4092 EventRecords of 16 bytes, all of one slot: a copy of its ring when it was full
-//                      objects   1364 ObjectRecords of 48 bytes: one per loaded program or library
-//                      audits    682 AuditRecords of 96 bytes, all of one slot: one per audited call
-//                      fingerprints  221 FingerprintRecords of 296 bytes, all of one slot: one per fingerprinted call
-//                      operands  1169 OperandsRecords of 56 bytes, all of one slot: one per fingerprinted call
-//                      rules     2046 RuleRecords of 32 bytes: one per rule of the policy
-//                      gpu times 1364 GpuTimeRecords of 48 bytes, all of one slot: one per row that was measured
+//                      ring      4092 EventRecords of 16 bytes, which are the newest events of one slot
+//                      events    4092 EventRecords of 16 bytes, which are a copy of a slot's ring when it was full
+//                      objects   1364 ObjectRecords of 48 bytes, one for each loaded program or library
+//                      audits    682 AuditRecords of 96 bytes, one for each audited call of one slot
+//                      fingerprints  221 FingerprintRecords of 296 bytes, one for each fingerprinted call of one slot
+//                      operands  1169 OperandsRecords of 56 bytes, one for each fingerprinted call of one slot
+//                      rules     2046 RuleRecords of 32 bytes, one for each rule of the policy
+//                      gpu times 1364 GpuTimeRecords of 48 bytes, one for each row of one slot that was measured
 //
 //     event     63                                                              0
 //               | time: ticks at which the call returned; rises within a slot    |   stored last
 //               | duration: ticks, 44 bits                   | row: 20 bits      |
 //
 //     string id 31                       12 11          0
-//               | sequence of its segment  | offset / 16 |                           0: no text
+//               | sequence of its segment  | offset / 16 |                           0 means that there is no text
 //
-// All integers are in the byte order of the machine that wrote (`byte_order` says which). Times are ticks of the
-// processor's counter (format/clock.hpp); the header has the facts to convert them to nanoseconds.
+// A slot is the part of the file that one thread writes to. All integers are in the byte order of the machine that
+// wrote the file (`byte_order` tells which). Times are ticks of the processor's counter (format/clock.hpp); the
+// header has the facts by which readers convert ticks to nanoseconds.
 //
-// Each entry is published by a single store with release order, after all of its other bytes are written. The fields
-// stored last are: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
-// `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
-// `OperandsRecord::time`, `GpuTimeRecord::samples`, `RuleRecord::published`, `ChildRecord::state`,
-// `ListedRecording::published`, `EnvironmentRecord::fact`. Before that store the field reads as zero, or as its
-// earlier value. The file of a running or killed process therefore holds whole entries only.
+// A writer publishes an entry by a single store with release order, after it has written all other bytes of the
+// entry. The fields stored last are `magic`, `kind`, `RowRecord::published`, the size of a text,
+// `CounterRecord::row_plus_one` and `calls`, `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`,
+// `FingerprintRecord::time`, `OperandsRecord::time`, `GpuTimeRecord::samples`, `RuleRecord::published`,
+// `ChildRecord::state`, `ListedRecording::published` and `EnvironmentRecord::fact`. Until it is stored, such a field
+// is zero or has its earlier value. So the file of a running or killed process has complete entries only.
 #pragma once
 
 #include <cstddef>
@@ -71,7 +72,8 @@ inline constexpr std::uint32_t flag_rows_folded = 4;      ///< the sizes in some
 inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< there was no space for more rows; overflow_row counts
                                                           ///< the calls that have no row of their own
 inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the file, and reopening it failed
-inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym returned a library's own function, not the shim's
+inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym gave the program a library's own function instead
+                                                          ///< of the shim's
 inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objects are not in the file
 inline constexpr std::uint32_t flag_left =
     128;  ///< the process continued in another file after a reload or a strict seccomp mode; see Header::went_on_at
@@ -83,7 +85,8 @@ inline constexpr std::uint32_t flag_run_is_awaited = 1024;  ///< `fp32shim run` 
 inline constexpr std::uint32_t flag_asks_onednn = 2048;     ///< the shim answers oneDNN's reads of ONEDNN_VERBOSE so
                                                             ///< that each copy of oneDNN prints its executions
                                                             ///< (object_tells)
-inline constexpr std::uint32_t flag_asks_kernels = 4096;    ///< the kernels that are launched on GPUs are recorded
+inline constexpr std::uint32_t flag_asks_kernels = 4096;  ///< the shim records the kernels that the process launches
+                                                          ///< on GPUs
 inline constexpr std::uint32_t flag_kernels_missed = 8192;  ///< some launched kernels may not be recorded
 
 /// Offset and size of one text in the header.
@@ -133,8 +136,8 @@ inline constexpr std::size_t answer_limit = 432;
 
 enum class SettingsChangeKind : std::uint32_t { none, set_precision, reload, set_floor };
 enum class SettingsChangeOrigin : std::uint32_t {
-    command,       ///< commands `fp32shim set` and `reload`
-    program,       ///< the program itself, by the C API
+    command,       ///< `fp32shim set` or `fp32shim reload` requested the change
+    program,       ///< the program itself made the change, by the C API
     carried_over,  ///< the setting did not change; it was already in force when this recording began after a fork or
                    ///< in a new log file
 };
@@ -214,7 +217,7 @@ inline constexpr std::size_t listed_limit = 31;
 
 /// A recording of a child that loaded the shim. The child writes this entry once it has a recording.
 struct ListedRecording {
-    std::uint32_t published;      ///< 1: the entry is whole; stored last
+    std::uint32_t published;      ///< 1: the entry is complete; stored last
     std::int32_t pid;             ///< process id of the child in the child's own PID namespace
     std::uint64_t process_start;  ///< start of the child process, in the unit of Header::process_start
     std::uint32_t name_size;
@@ -240,7 +243,8 @@ inline constexpr std::size_t environment_limit = 64;
 inline constexpr std::size_t mark_limit = 256;
 inline constexpr std::uint32_t mark_lacks_files = 1;  ///< some loaded files are not in the mark, because it had no
                                                       ///< space for them
-inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym returned a library's own function, not the shim's
+inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym gave the program a library's own function instead
+                                                          ///< of the shim's
 /// The process multiplied matrices after it had changed the name of its log or had switched the shim off.
 inline constexpr std::uint32_t mark_has_changed_log = 4;
 inline constexpr std::uint32_t mark_flag_onednn_log_requested = 8;   ///< the process had the setting of
@@ -252,7 +256,7 @@ inline constexpr std::uint32_t mark_flag_kernel_log_requested = 16;  ///< the pr
 /// share one mark. Marks are stored in the file for the children of a run. The mark with the hash Header::marks[i] is
 /// in segment i + 1.
 struct UnrecordedProcessSegment {
-    std::uint32_t published;  ///< 1: the mark is whole; stored last
+    std::uint32_t published;  ///< 1: the mark is complete; stored last
     std::uint32_t flags;      ///< flags of the mark: bits mark_…
     std::int64_t noted_ns;    ///< end of the first process that left this mark: nanoseconds since 1970, UTC
     std::uint16_t pins;  ///< environment variables that `run --pin` sets and the process had (see ProcessFacts::pins)
@@ -298,7 +302,7 @@ struct Header {
     std::int64_t start_realtime_ns;   ///< start of the recording: nanoseconds since 1970, UTC
     std::int64_t start_monotonic_ns;  ///< start of the recording by CLOCK_MONOTONIC
     std::uint64_t start_ticks;        ///< start of the recording by the processor's counter
-    std::uint64_t run;                ///< number of the `fp32shim run` that the process belongs to; 0: none
+    std::uint64_t run;  ///< number of the `fp32shim run` that the process belongs to; 0: it belongs to no run
     // The fields from offset 64 identify the process and hold its settings at the start.
     std::uint64_t process_start;     ///< start of the process, in clock ticks after boot: field 22 of /proc/PID/stat
     std::uint64_t pid_namespace;     ///< inode of the process's PID namespace, /proc/PID/ns/pid
@@ -308,7 +312,7 @@ struct Header {
     std::uint8_t default_precision;  ///< default precision at the start: a policy::Precision
     std::uint8_t floor;              ///< floor at the start: a policy::Floor
     std::uint8_t cpu_mode;           ///< treatment of products on the CPU: a policy::CpuMode
-    std::uint8_t tf32_rounding;      ///< rounding to TF32 by emulation: a policy::Tf32Rounding
+    std::uint8_t tf32_rounding;      ///< how emulation rounds to TF32: a policy::Tf32Rounding
     std::uint8_t level;              ///< level of detail, summary or calls: a policy::LogLevel
     std::uint8_t on_full;            ///< what happens to events when the file is full: a policy::OnFull
     std::uint8_t pins;               ///< low 8 bits of ProcessFacts::pins (environment variables that `run --pin`
@@ -431,8 +435,8 @@ constexpr bool are_numbered_from_0(Enumeration first, More... more) {
     unsigned next = 0;
     return static_cast<unsigned>(first) == next++ && ((static_cast<unsigned>(more) == next++) && ...);
 }
-using policy::Source;  // policy/formats.def numbers precisions, formats and floors; policy/reasons.def numbers
-                       // reasons
+using policy::Source;  // precisions, formats and floors have their numbers in policy/formats.def, and reasons in
+                       // policy/reasons.def
 static_assert(are_numbered_from_0(Source::guard_pin, Source::rule, Source::thread, Source::process,
                                   Source::environment, Source::file, Source::native));
 static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by_one, How::compute_type,

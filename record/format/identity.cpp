@@ -13,7 +13,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// The path `/proc/FOLDER/NAME`, truncated if it does not fit.
+/// The path `/proc/FOLDER/NAME`, which is truncated if it does not fit into the buffer.
 class ProcPath {
   public:
     ProcPath(std::string_view folder, std::string_view name) {

@@ -21,7 +21,7 @@ struct ProcessIdentity {
 /// Returns the identity of this process. Makes raw system calls, allocates nothing, and leaves errno alone.
 ProcessIdentity identify_self();
 
-/// A process by its id and start, which together are never reused.
+/// The id, the parent and the start of a process. Id and start together are never reused.
 struct ProcessStart {
     std::int32_t pid = 0;
     std::int32_t parent = 0;  ///< id of the parent process; 0: unknown

@@ -128,7 +128,7 @@ static_assert(sizeof(RowContent) == 88 && std::has_unique_object_representations
 
 struct RowRecord {
     RowContent content;
-    std::uint32_t published;  ///< 1: the row is whole; stored last
+    std::uint32_t published;  ///< 1: the row is complete; stored last
     StringId stack;           ///< id of the FrameRecord of the call path's innermost frame; 0: not known
 };
 static_assert(sizeof(RowRecord) == 96);
@@ -237,7 +237,7 @@ struct ObjectRecord {
     std::uint8_t build_id_size;             ///< number of bytes of the build id; 0: the file has no build id
     std::uint8_t build_id[build_id_limit];  ///< first bytes of the build id
     FileState file;           ///< facts about the file when the object was entered; older writers left zeros
-    std::uint32_t published;  ///< 1: the entry is whole; stored last
+    std::uint32_t published;  ///< 1: the entry is complete; stored last
 };
 static_assert(sizeof(ObjectRecord) == 48 && offsetof(ObjectRecord, file) == 37);
 
@@ -311,7 +311,7 @@ struct RuleRecord {
     std::uint32_t line;       ///< line in the policy file, from 1
     std::uint32_t flags;      ///< bits rule_is_…, which may also be set after publication
     std::uint64_t content;    ///< the hash policy::Rule::content, which only the writer uses
-    std::uint32_t published;  ///< 1: the entry is whole; stored last
+    std::uint32_t published;  ///< 1: the entry is complete; stored last
     std::uint32_t reserved;
 };
 static_assert(sizeof(RuleRecord) == 32);

@@ -38,13 +38,14 @@ inline constexpr std::uint32_t fatbin_wrapper_magic = 0x466243b1;
 std::uint64_t image_size(std::span<const std::byte> beginning);
 
 struct ImageFacts {
-    bool has_code = false;          ///< the image has code that the device can run, or PTX for it
+    bool has_code = false;          ///< the image has machine code or PTX that the device can run
     bool launches_kernels = false;  ///< kernels in the image may launch kernels from the device
     std::string_view doubt;         ///< a clause that tells why the formats of some kernels are not known; empty: all
                                     ///< formats are known
 };
 
-/// Function that is called with each kernel of an image. `name` is only valid during the call.
+/// A function that is called with each kernel of an image, and the `context` that is passed to it. `name` is valid
+/// only during the call.
 struct KernelVisitor {
     void (*visit)(void* context, std::string_view name, TensorFormats formats);
     void* context;

@@ -141,7 +141,7 @@ std::optional<std::size_t> read_types(std::string_view tensors, OneDnnExecution&
     return narrowest;
 }
 
-constexpr std::size_t max_dimensions = 12;  // DNNL_MAX_NDIMS
+constexpr std::size_t max_dimensions = 12;  // oneDNN's DNNL_MAX_NDIMS
 
 /// Reads a text such as `8x64x96` into `dimensions`. Returns the number of dimensions, or 0 if the text has another
 /// form.

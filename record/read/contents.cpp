@@ -396,7 +396,7 @@ std::vector<RecordedRule> RecordingReader::rules() const {
     return rules;
 }
 
-/// Reads the recorded changes of settings, oldest first.
+/// Reads the recorded changes of settings into `changes_`. The oldest change comes first.
 void RecordingReader::read_changes(const format::Header& header) {
     const std::uint32_t count = header.change_count;
     const std::uint32_t kept = std::min<std::uint32_t>(count, format::change_limit);

@@ -50,7 +50,7 @@ std::optional<EventCursor::Event> EventCursor::next() {
     }
 }
 
-/// Loads the next piece of a segment. Returns false after the last one.
+/// Loads the next piece of the slot's events. Returns false if there are no more events.
 bool EventCursor::load_events() {
     position_ = 0;
     loaded_.clear();

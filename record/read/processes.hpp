@@ -16,7 +16,7 @@ std::string command_line_of(std::int32_t pid);
 /// Returns the path of a process's executable, or an empty text if the process has ended or the path is not readable.
 std::string executable_of(std::int32_t pid);
 
-/// A process of a run that still runs.
+/// A process of a `fp32shim run` that is still running.
 struct RemainingProcess {
     std::int32_t pid = 0;
     bool is_certain = true;  ///< false: the process has overwritten its environment, so it may also belong to another
@@ -24,10 +24,10 @@ struct RemainingProcess {
 };
 /// Returns the processes of the `fp32shim run` with the number `run` that are still running, except this process and
 /// its ancestors. Only processes that began at `began` (in the unit of ProcessIdentity::start) or later are examined,
-/// because reading the environment of a process that hangs in some system calls would hang, too. Only root examines
-/// processes of other users. The function waits up to an eighth of a second for the last processes to end, because
-/// helpers of Python outlive their program for some milliseconds. The result includes processes that have loaded the
-/// shim and have overwritten their environment. It lacks processes whose environment this user may not read.
+/// because the environment of a process that hangs in some system calls cannot be read. Only root examines processes
+/// of other users. The function waits up to an eighth of a second for the last processes to end, because helpers of
+/// Python outlive their program for some milliseconds. The result includes processes that have loaded the shim and
+/// have overwritten their environment. It lacks processes whose environment this user may not read.
 std::vector<RemainingProcess> remaining_processes_of_run(std::uint64_t run, std::uint64_t began);
 
 }  // namespace fp32shim::record

@@ -60,7 +60,7 @@ struct RecordingFacts {
     format::Architecture architecture = format::Architecture::unknown;
     std::uint32_t flags = 0;      ///< failures, omissions and settings: bits format::flag_…
     std::int32_t last_error = 0;  ///< errno of the last refusal of disk space or a write; 0: none
-    std::uint16_t processor = 0;  ///< word of record/processor.hpp; 0: not known
+    std::uint16_t processor = 0;  ///< processor features, encoded as in record/processor.hpp; 0: not known
     std::int64_t user = -1;       ///< real user id; -1: not recorded
     ProcessIdentity identity;
     PythonReaderState python = PythonReaderState::unused;  ///< state of the reader of Python's stacks
@@ -100,7 +100,7 @@ struct RecordedCounters {
     std::uint64_t gpu_samples = 0;      ///< number of calls whose time on the GPU was measured
     std::uint64_t gpu_calls = 0;        ///< number of calls of those rows that have measured calls
     std::uint64_t gpu_ns = 0;           ///< estimate of the time on the GPU of all `gpu_calls`
-    std::uint64_t gpu_shortest_ns = 0;  ///< shortest measured time
+    std::uint64_t gpu_shortest_ns = 0;  ///< shortest measured time on the GPU
     std::uint64_t gpu_longest_ns = 0;
 };
 
@@ -150,7 +150,8 @@ struct RecordedSettingsChange {
     bool was_done = false;                       ///< false: the change was refused; `message` says why
     std::int32_t requester = 0;                  ///< process id of the `fp32shim` command; 0: the program itself made
                                                  ///< the change
-    std::optional<policy::Precision> precision;  ///< new precision; absent: environment and policy files decide again
+    std::optional<policy::Precision> precision;  ///< new precision; absent: environment variables and policy files
+                                                 ///< decide again
     policy::Floor floor = policy::Floor::none;   ///< floor that the program set by set_floor of the C API
     std::string policy_name;                     ///< name of the policy after a reload; empty: the policy has no name
     std::string policy_revision;
@@ -222,7 +223,7 @@ struct RecordedRule {
 struct UnrecordedProcess {
     std::string program;     ///< path of the program; empty: unknown
     std::uint16_t pins = 0;  ///< environment variables that `run --pin` sets and the process had: ProcessFacts::pins
-    std::uint16_t processor = 0;  ///< word of record/processor.hpp; 0: not known
+    std::uint16_t processor = 0;  ///< processor features, encoded as in record/processor.hpp; 0: not known
     std::int64_t noted_ns = 0;    ///< time when the first process with the same loaded files ended: nanoseconds since
                                   ///< 1970, UTC
     bool has_changed_log = false;  ///< the process multiplied matrices after it had changed the name of its log or

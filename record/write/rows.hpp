@@ -81,7 +81,7 @@ class RowTable {
     std::atomic<std::uint32_t> row_count_{0};
     std::atomic<format::RowSegment*> segments_[segment_count] = {};
     std::atomic<std::uint64_t> retry_at_{0};  // time in ticks before which no segment is requested
-    system::ForkSafeLock growth_lock_;        // held while a segment is added
+    system::ForkSafeLock growth_lock_;        // this lock is held while a segment is added
     std::uint32_t row_limit_ = format::row_limit;
 };
 

@@ -3,7 +3,8 @@
 // code of a caller looks like this:
 //
 //     Recording* recording;    // there is one per process, which is never destroyed
-//     ThreadWriter* writer;    // each thread gets one by attach_thread(), and detach_thread() takes it when it ends
+//     ThreadWriter* writer;    // each thread gets one by attach_thread(), and gives it to detach_thread() when it
+//     ends
 //
 //     if (recording->has_command()) …              // calls control()->receive_command() and control()->answer()
 //     const std::uint64_t begin = ticks();
