@@ -56,9 +56,8 @@ struct StartEvent {
     std::string policy_sha256;    ///< SHA-256 of the policy file; empty: no file
     policy::Precision default_precision = policy::Precision::native;
     policy::Floor floor = policy::Floor::none;
-    bool allow_bf16x9 = false;  ///< the format BF16x9 is accepted where the floor is fp32
-    std::string
-        floor_exception;  ///< names of the exceptions that lowered the policy's floor; empty: no exception did
+    bool allow_bf16x9 = false;    ///< BF16x9 may be used where the floor, the lowest allowed precision, is fp32
+    std::string floor_exception;  ///< names of the exceptions that lowered the floor; empty: no exception did
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
     policy::AccumulationModel accumulation = policy::AccumulationModel::library;

@@ -64,11 +64,10 @@ RunVariableValue parse_run_variable(std::string_view value);
 /// An environment variable that may hold the rank of a process.
 struct RankVariable {
     std::string_view name;
-    std::string_view
-        beside{};  ///< name of another variable that must also be set; empty: no other variable is needed
+    std::string_view beside{};  ///< name of another variable that must be set, too; empty: there is none
 };
 /// The variables of the innermost launcher come first. In a batch script Slurm sets SLURM_PROCID=0, which the ranks
-/// of mpirun and torchrun inherit. RANK is set by torchrun only if TORCHELASTIC_RUN_ID is set too.
+/// of mpirun and torchrun inherit. RANK was set by torchrun only if TORCHELASTIC_RUN_ID is set, too.
 inline constexpr RankVariable rank_variables[] = {
     {"PMIX_RANK"}, {"OMPI_COMM_WORLD_RANK"}, {"PMI_RANK"}, {"RANK", "TORCHELASTIC_RUN_ID"}, {"SLURM_PROCID"},
     {"RANK"},

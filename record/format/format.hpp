@@ -160,7 +160,8 @@ struct SettingsChangeRecord {
     std::int32_t requester;  ///< process id of the `fp32shim` command; 0: the program itself made the change
     std::uint8_t precision;  ///< requested precision: a policy::Precision, or no_precision
     std::uint8_t floor;      ///< requested floor: a policy::Floor
-    std::uint8_t allows_bf16x9;  ///< 1: after the reload, the format BF16x9 is accepted where the floor is fp32
+    std::uint8_t allows_bf16x9;  ///< 1: after the reload, BF16x9 may be used where the floor, the lowest allowed
+                                 ///< precision, is fp32
     std::uint8_t reserved0;
     StringId policy_name;  ///< name of the policy after a reload
     StringId policy_revision;
@@ -253,8 +254,8 @@ inline constexpr std::uint32_t mark_flag_kernel_log_requested = 16;  ///< the pr
                                                                      ///< flag_asks_kernels
 
 /// A mark lists the loaded files of a process that ended without a recording. Processes whose marks would be equal
-/// share one mark. Marks are stored in the file for the children of a run. The mark with the hash Header::marks[i] is
-/// in segment i + 1.
+/// share one mark. Marks are stored in the file for the children of a run (write/children.hpp). The mark with the
+/// hash Header::marks[i] is in segment i + 1.
 struct UnrecordedProcessSegment {
     std::uint32_t published;  ///< 1: the mark is complete; stored last
     std::uint32_t flags;      ///< flags of the mark: bits mark_…
@@ -310,7 +311,7 @@ struct Header {
     std::uint64_t max_size;          ///< limit of the file's size, in bytes
     std::uint8_t architecture;       ///< processor family: an Architecture
     std::uint8_t default_precision;  ///< default precision at the start: a policy::Precision
-    std::uint8_t floor;              ///< floor at the start: a policy::Floor
+    std::uint8_t floor;              ///< floor at the start, which is the lowest allowed precision: a policy::Floor
     std::uint8_t cpu_mode;           ///< treatment of products on the CPU: a policy::CpuMode
     std::uint8_t tf32_rounding;      ///< how emulation rounds to TF32: a policy::Tf32Rounding
     std::uint8_t level;              ///< level of detail, summary or calls: a policy::LogLevel
@@ -330,7 +331,8 @@ struct Header {
     TextRange texts[text_count];
     std::uint16_t processor;  ///< processor features, encoded as in record/processor.hpp; the bits about AMX are set
                               ///< when the process ends
-    std::uint8_t allows_bf16x9;  ///< 1: at the start, the format BF16x9 was accepted where the floor is fp32
+    std::uint8_t allows_bf16x9;  ///< 1: at the start, BF16x9 could be used where the floor, the lowest allowed
+                                 ///< precision, is fp32
     std::uint8_t reserved2;
     TextRange floor_exception;   ///< names of the exceptions that lowered `floor`; this text lies behind the texts of
                                  ///< `texts`
@@ -373,14 +375,15 @@ struct Header {
     // The fields from offset 928 count losses.
     std::uint64_t lost_audits;        ///< number of audits that found no space
     std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
-    // The field at offset 944 is used in the file for the children of a run.
-    std::uint32_t marks_missed;  ///< number of processes whose mark found no space or could not be made
+    // The field at offset 944 is used in the file for the children of a run (write/children.hpp).
+    std::uint32_t marks_missed;  ///< number of processes for which no mark (UnrecordedProcessSegment) could be
+                                 ///< written
     std::uint8_t reserved6[4];
     // The field at offset 952 is written by the process.
     std::uint64_t lost_operands;  ///< number of operand hashes that found no space
     // The field at offset 960 is written by `fp32shim run` at its end.
     RunEnd run_end;
-    // The field at offset 984 is used in the file for the children of a run.
+    // The field at offset 984 is used in the file for the children of a run (write/children.hpp).
     std::uint32_t run_recordings;  ///< number of recordings that processes of the run have made
     std::uint8_t reserved7[1024 - 988];
     // The field at offset 1024 is written by the process when facts become known. Older writers left zeros.
@@ -403,7 +406,7 @@ struct Header {
     SettingsChangeRecord changes[change_limit];
     // The field at offset 20480 has the children that ran without the shim.
     ChildRecord children[child_limit];
-    // The field at offset 30720 is used in the file for the children of a run.
+    // The field at offset 30720 is used in the file for the children of a run (write/children.hpp).
     std::uint64_t marks[mark_limit];  ///< hash of each mark's content; 0: there is no mark with this number
     // The field at offset 32768 holds the texts.
     char text[32768];

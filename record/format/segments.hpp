@@ -74,7 +74,7 @@ inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
 /// The row number of an event that is not a call, but marks a change of thread: the following events belong to
 /// another thread. The duration field of this event holds the id of the other thread.
 inline constexpr std::uint32_t thread_change = row_limit;
-/// Number of the row that counts all calls whose own row found no space in the file.
+/// Number of the row with which calls are counted if the file has no space for a row of their own.
 inline constexpr std::uint32_t overflow_row = 0;
 
 inline constexpr std::uint32_t row_is_folded = 1;     ///< the sizes m, n, k and batch in the row are rounded up to
@@ -246,7 +246,7 @@ static_assert(sizeof(ObjectRecord) == 48 && offsetof(ObjectRecord, file) == 37);
 /// One audited call. record::Audit describes the values.
 struct AuditRecord {
     std::uint64_t time;      ///< ticks at which the call returned; stored last
-    std::uint32_t row;       ///< number of the call's row
+    std::uint32_t row;       ///< number of the call's row (RowRecord)
     std::uint8_t tested;     ///< format of the tested result: a policy::AuditFormat
     std::uint8_t reference;  ///< format of the reference: a policy::AuditFormat
     std::uint8_t flags;      ///< flags of the audit: bits record::audit_…
@@ -274,7 +274,7 @@ static_assert(sizeof(AuditRecord) == 96);
 /// Fingerprint of one call's result. record::Fingerprint describes the values.
 struct FingerprintRecord {
     std::uint64_t time;    ///< ticks at which the call returned; stored last
-    std::uint32_t row;     ///< number of the call's row
+    std::uint32_t row;     ///< number of the call's row (RowRecord)
     std::uint32_t flags;   ///< flags of the fingerprint: bits record::fingerprint_…
     std::uint32_t number;  ///< number, from 0, among the thread's fingerprints; a gap means that fingerprints found
                            ///< no space
@@ -288,7 +288,7 @@ static_assert(sizeof(FingerprintRecord) == 296);
 /// Hashes of the operands that a call with a fingerprint read (record::OperandHashes), and of the rows of its result.
 struct OperandsRecord {
     std::uint64_t time;    ///< the same time as in the call's FingerprintRecord; stored last
-    std::uint32_t row;     ///< number of the call's row
+    std::uint32_t row;     ///< number of the call's row (RowRecord)
     std::uint32_t number;  ///< the same number as in the call's FingerprintRecord
     std::int32_t thread;   ///< id of the calling thread
     std::uint32_t rows;    ///< Fingerprint::rows of the result; older writers left 0

@@ -12,8 +12,7 @@
 namespace fp32shim::record {
 
 struct KernelEvidence {
-    std::string_view
-        name;  ///< name that the driver has for the kernel; it is mangled if the kernel is written in C++
+    std::string_view name;  ///< name that the driver has for the kernel; a C++ kernel has a mangled name
     std::optional<TensorFormats>
         formats;  ///< formats of the tensor-core instructions in the kernel's code; absent: the code was not read
 };

@@ -114,8 +114,7 @@ class alignas(64) ThreadWriter {
     bool has_room_for_counters(RecordingFile& file);
 
     // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
-    system::ReentrancyFlag
-        use_;  // guards the other members, except `attached_memory_` and those about times on a GPU
+    system::ReentrancyFlag use_;  // guards the members from `keys_` to `counters_by_row_`
     CountersByKey keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
@@ -141,8 +140,7 @@ class alignas(64) ThreadWriter {
                                       // overflow_counters: the row has no counters
     void* attached_memory_;
     // The following members are guarded by the code that sets `attached_memory_`.
-    RowNumberTable
-        gpu_times_by_row_;  // number, from 1, of each row's entry in gpu_time_segments_; 0: the row has no entry
+    RowNumberTable gpu_times_by_row_;   // number of each row's entry in gpu_time_segments_, from 1; 0: there is none
     std::uint32_t gpu_times_used_;      // number of used entries in gpu_time_segments_
     std::uint64_t gpu_times_retry_at_;  // time in ticks before which no space for times on a GPU is requested
     format::GpuTimeSegment* gpu_time_segments_[format::gpu_time_segment_limit];
