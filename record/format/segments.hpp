@@ -158,7 +158,7 @@ inline constexpr std::uint64_t outlier_factor = 8;
 /// last as long as the next timed call.
 struct CounterRecord {
     std::uint64_t calls;
-    std::uint64_t total;     ///< ticks spent in the calls; a call on CUDA counts until its kernels are launched
+    std::uint64_t total;  ///< ticks spent in the calls; the time of a call on CUDA ends when its kernels are launched
     std::uint64_t shortest;  ///< duration of the shortest timed call, in ticks
     std::uint64_t longest;   ///< duration of the longest timed call, in ticks
     std::uint64_t first;     ///< time at which the first call returned, in ticks
@@ -184,7 +184,7 @@ struct GpuTimeRecord {
     std::uint32_t first_calls;           ///< number of measured calls that were the first of the slot with the row
 };
 static_assert(sizeof(GpuTimeRecord) == 48);
-/// Largest number of segments with times on a GPU in one slot. Further rows of the slot get no times.
+/// Largest number of segments with times on a GPU in one slot. No times are stored for further rows of the slot.
 inline constexpr std::uint32_t gpu_time_segment_limit = 64;
 
 // ---- events -------------------------------------------------------------------------------------------------------
@@ -285,7 +285,8 @@ struct FingerprintRecord {
 };
 static_assert(sizeof(FingerprintRecord) == 296);
 
-/// Hashes of the operands that a call with a fingerprint read (record::OperandHashes), and of the rows of its result.
+/// The hashes of the operands of a call that has a fingerprint (record::OperandHashes), and of the rows of the call's
+/// result.
 struct OperandsRecord {
     std::uint64_t time;    ///< the same time as in the call's FingerprintRecord; stored last
     std::uint32_t row;     ///< number of the call's row (RowRecord)

@@ -302,8 +302,8 @@ void RecordingReader::read_rings(const std::vector<IndexedSegment>& rings) {
     }
 }
 
-/// Sorts the segments of events of each slot. Excludes from the slot's ring the events that these segments have
-/// copies of.
+/// Sorts the segments with copies of full rings by slot and sequence. Excludes from the ring of each slot the events
+/// that have copies in such segments.
 void RecordingReader::arrange_events(const std::vector<IndexedSegment>& full_rings) {
     for (const IndexedSegment& segment : full_rings) events_[segment.slot].segments.push_back(segment);
     for (auto& [number, events] : events_) {

@@ -295,8 +295,8 @@ RecordingState RecordingReader::state() const {
     if (recorded.pid_namespace != self.pid_namespace) return find_in_proc(recorded);
     const std::uint64_t start = identify_process(recorded.pid).start;
     if (start == recorded.start) return RecordingState::live;
-    // /proc does not show processes of other users if it is mounted with hidepid. EPERM means that a process with
-    // this id exists.
+    // /proc does not show processes of other users if it is mounted with hidepid. EPERM from kill() means that a
+    // process with this id exists.
     const bool is_hidden = start == 0 && kill(recorded.pid, 0) != 0 && errno == EPERM;
     return is_hidden ? RecordingState::unknown : RecordingState::ended;
 }

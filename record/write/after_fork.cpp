@@ -45,7 +45,8 @@ void Recording::begin_in_child() {
     const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings, begun)
                                                             : ENAMETOOLONG;
     if (error != 0) {
-        // The header is still that of the parent, which counts children that could not make a recording.
+        // The header in use is still the parent's. Its field `unrecorded` counts children that could not make a
+        // recording.
         std::atomic_ref(file_.header()->unrecorded).fetch_add(1, std::memory_order_relaxed);
         control_.forget_last_command();
         file_.replace_header_by_zeros();

@@ -61,7 +61,8 @@ bool is_same_child(const ChildRecord& a, const ChildRecord& b) {
            a.detail_size == b.detail_size && std::memcmp(a.text, b.text, sizeof a.text) == 0;
 }
 
-/// Fills the header of a file for children, which belongs to no single process.
+/// Fills the header of a file that lists programs without the shim (ChildrenFile). The file belongs to no single
+/// process.
 void fill_children_header(Header& header, const ChildrenFile& file) {
     header.version = format::version;
     header.byte_order = format::byte_order;
@@ -104,9 +105,8 @@ long name_new_file(const char* from, const char* to) {
     return raw::syscall6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace);
 }
 
-/// Makes the file for children with a temporary name, which is composed in `name`, and then gives it its final name,
-/// so that nobody sees an incomplete file. Returns 0 or an errno. If another process has made the file meanwhile,
-/// returns 0, too.
+/// Makes `file` with a temporary name, which is composed in `name`, and then gives it its final name, so that nobody
+/// sees an incomplete file. Returns 0 or an errno. If another process has made the file meanwhile, returns 0, too.
 int make_children_file(const ChildrenFile& file, std::span<char> name) {
     system::LineWriter writer(name);
     if (writer.text(file.path).text(".").number(raw::gettid()).nul_terminated().empty()) return ENAMETOOLONG;

@@ -51,10 +51,10 @@ struct ChildrenFile {
     std::string_view job_id{}, job_id_from{};  ///< job id and its variable, as in ProcessFacts; if there is no run,
                                                ///< only the job id tells to whom the file belongs
 };
-/// Opens the file for children, and makes it if it does not exist. Returns a descriptor or a negative errno.
-/// Precondition: signals are held.
+/// Opens `file`, which lists programs without the shim, and makes it if it does not exist. Returns a descriptor or a
+/// negative errno. Precondition: signals are held.
 int open_children_file(const ChildrenFile& file);
-/// Opens the file for children like open_children_file(), but does not make it.
+/// Opens `file` like open_children_file(), but does not make it.
 int open_existing_children_file(const ChildrenFile& file);
 /// Maps the header of the open file and calls `use` with it. Returns 0, or an errno if the header cannot be mapped.
 template <class Use>
@@ -69,7 +69,7 @@ int with_mapped_header(int descriptor, const Use& use) {
     syscall6(SYS_munmap, mapped, sizeof(format::Header));
     return 0;
 }
-/// Calls `use` with the header of the file for children. Makes the file if it does not exist. Returns 0 or an errno.
+/// Calls `use` with the header of `file`, and makes the file if it does not exist. Returns 0 or an errno.
 template <class Use>
 int with_children_file(const ChildrenFile& file, const Use& use) {
     const system::SignalHold hold;
@@ -79,12 +79,12 @@ int with_children_file(const ChildrenFile& file, const Use& use) {
     system::raw::close(descriptor);
     return error;
 }
-/// Records the start of a child in the file for children. Returns 0 or an errno.
+/// Records the start of a child, or the failure of the start, in `file`. Returns 0 or an errno.
 int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event);
 
-/// Returns the path of the file for children that belongs to the recording `log`. The path for `run.fp32rec` is
-/// `run.children.fp32rec`. The result is in `out`, followed by a NUL. It is empty if the path is too long.
-/// Precondition: `log` ends in `.fp32rec`.
+/// Returns the path of the file that lists the programs without the shim of a run whose recordings have the name
+/// `log`. The path for `run.fp32rec` is `run.children.fp32rec`. The result is in `out`, followed by a NUL. It is
+/// empty if the path is too long. Precondition: `log` ends in `.fp32rec`.
 std::string_view children_file_path(std::string_view log, std::span<char> out);
 
 }  // namespace fp32shim::record

@@ -40,8 +40,7 @@ class UnrecordedProcessMark {
     std::string_view program_;
 };
 
-/// Counts, in the file for the children of a run, a process whose mark could not be written. Does nothing if the file
-/// cannot be written.
+/// Counts, in `file`, a process whose mark could not be written. Does nothing if the file cannot be written.
 void count_missed_mark(const ChildrenFile& file);
 
 }  // namespace fp32shim::record
