@@ -12,9 +12,9 @@ constexpr unsigned char is_kernel_flag = 16;  // STO_CUDA_ENTRY
 
 std::optional<Elf64_Ehdr> header_of(Bytes cubin) {
     const auto header = value_at<Elf64_Ehdr>(cubin, 0);
+    // If e_shnum is 0, the file has 65,280 or more sections.
     if (!header || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != machine_cuda ||
-        header->e_shentsize != sizeof(Elf64_Shdr) ||
-        header->e_shnum == 0)  // 0 means that the file has 65,280 or more sections
+        header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum == 0)
         return std::nullopt;
     return header;
 }

@@ -85,9 +85,8 @@ class UnpackedEntry {
     }
 
     Bytes bytes() const { return bytes_; }
-    std::string_view doubt() const {
-        return doubt_;
-    }  ///< the reason why the bytes could not be unpacked; empty: they were unpacked
+    /// Returns the reason why the bytes could not be unpacked, or an empty text if they were unpacked.
+    std::string_view doubt() const { return doubt_; }
 
   private:
     Bytes bytes_;
@@ -115,10 +114,9 @@ struct FatbinEntryHeader {
 };
 constexpr std::uint16_t kind_ptx = 1, kind_cubin = 2;
 constexpr std::uint64_t is_lz4 = 0x2000, is_zstd = 0x8000;
-constexpr std::uint64_t
-    is_specific = 0x100000,
-    is_for_family =
-        0x200000;  // the code is for one architecture, such as sm_90a; the code is for one family, such as sm_100f
+// Code with the flag `is_specific` runs on one architecture only, such as sm_90a. Code with the flag `is_for_family`
+// runs on one family of architectures, such as sm_100f.
+constexpr std::uint64_t is_specific = 0x100000, is_for_family = 0x200000;
 
 struct FatbinEntry {
     FatbinEntryHeader header;
@@ -195,9 +193,9 @@ void scan_fatbin(Bytes fatbin, unsigned device, const KernelVisitor& visitor, Im
         facts.doubt = "is a damaged fatbin";
     else if (!facts.has_code)
         visit_entries(fatbin, [&](const FatbinEntry& entry) {
+            // Kind 8 is NVVM, an intermediate code that is linked at run time.
             if (entry.header.kind != kind_cubin && entry.header.kind != kind_ptx)
-                facts.doubt =
-                    "is in an intermediate code that is not known";  // kind 8 is NVVM, for linking at run time
+                facts.doubt = "is in an intermediate code that is not known";
         });
 }
 

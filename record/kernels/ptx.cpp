@@ -150,8 +150,7 @@ TensorFormats visit_kernels(std::string_view text, ImageFacts& facts, const Kern
 }  // namespace
 
 bool is_function_of_driver(std::string_view name) {
-    constexpr std::string_view names[] = {"vprintf", "malloc", "free",
-                                          "__assertfail"};  // these are CUDA's system calls
+    constexpr std::string_view names[] = {"vprintf", "malloc", "free", "__assertfail"};  // CUDA's system calls
     return std::ranges::find(names, name) != std::end(names) || name.starts_with("__cuda") ||
            is_launch_function(name);
 }

@@ -279,8 +279,8 @@ void read_partition(std::string_view text, OneDnnExecution& execution) {
 }
 
 void read_primitive(std::string_view text, OneDnnExecution& execution) {
-    if (begins_with_one_of(text, {"cpu", "gpu"}))
-        execution.engine = take_before(text, ",");  // versions before 1.0 name no engine
+    // Versions before 1.0 name no engine.
+    if (begins_with_one_of(text, {"cpu", "gpu"})) execution.engine = take_before(text, ",");
     execution.kind = take_before(text, ",");
     execution.implementation = take_before(text, ",");
     const std::string_view pass = take_before(text, ",");

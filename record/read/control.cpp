@@ -269,9 +269,7 @@ class SentCommand {
         // the one that is written later stays in the header.
         const format::CommandWord before{read<std::uint64_t>(offsetof(Header, command))};
         std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
-        if (sequence == 0)
-            sequence = 1;  // the sequence is not 0, because a CommandWord of 0 means that there is no
-                           // command
+        if (sequence == 0) sequence = 1;  // a CommandWord of 0 would mean that there is no command
         sent_ = format::make_command_word(sequence, kind, precision, getpid()).value;
         struct stat status {};
         const bool is_whole = fstat(file_.number(), &status) == 0 && status.st_size >= off_t{sizeof(Header)};

@@ -263,9 +263,8 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
                                    bool with_event, const DecisionEvent& decision) {
     const system::SignalHold hold;
     if (writer.counter_segment_count_ == 0 && !assign_slot(writer)) return count_lost_call(with_event);
-    if (!file_.is_open())
-        return;  // rows that were added to a lost file cannot be found again, so each call would add
-                 // a row
+    // Rows that were added to a lost file cannot be found again, so each call would add a row.
+    if (!file_.is_open()) return;
     refine_ticks_per_second(end);
     for (const policy::Rule* rule : {decision.decided_by, decision.limited_by})
         if (rule != nullptr) rules_.mark_used(*rule);

@@ -296,13 +296,13 @@ class Recording {
     system::ForkSafeLock lock_;  // `lock_` is held while the file of a forked child is made
 
     ClockReading start_clocks_;
-    std::atomic<std::uint64_t> ticks_per_second_{
-        0};  // rate of ticks() as it was measured last; a forked child begins with its parent's value
-    std::uint64_t short_ticks_ = 0;  // limit of the mean duration of short calls, in ticks
+    std::atomic<std::uint64_t> ticks_per_second_{0};  // rate of ticks() as it was measured last; a forked child
+                                                      // begins with its parent's value
+    std::uint64_t short_ticks_ = 0;                   // limit of the mean duration of short calls, in ticks
     std::atomic<std::uint64_t> refine_at_{0};
 
-    std::atomic<std::uint16_t> dropped_pins_{
-        0};  // bits of withdraw_pins(); the files of forked children lack these pins, too
+    std::atomic<std::uint16_t> dropped_pins_{0};  // pins that withdraw_pins() has removed; the files of forked
+                                                  // children lack them, too
 
     // After open(), only `facts_.pid` and `expanded_` of the following members change. begin_in_child() changes them
     // while it holds `lock_`.
