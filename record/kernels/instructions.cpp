@@ -66,8 +66,7 @@ class UniformRegisterValues {
 
     /// Returns the format of the operands of a UTC*MMA instruction. The instruction itself tells its kind. An
     /// instruction of the kind UTCHMMA multiplies FP16, BF16 or TF32; a uniform register, the descriptor, tells which
-    /// of these
-    /// ("Instruction descriptor" in the PTX ISA).
+    /// of these formats ("Instruction descriptor" in the PTX ISA).
     ///
     ///     bit of `low`      63      1: the kind is UTCOMMA, which multiplies FP4
     ///                       40-47   number of the uniform register before the descriptor

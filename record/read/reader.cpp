@@ -182,7 +182,7 @@ std::string RecordingReader::header_text(const format::Header& header, const for
     const std::uint64_t end = std::uint64_t{range.offset} + range.size;
     const auto* const begin = reinterpret_cast<const char*>(&header);
     if (end <= header_bytes) return {begin + range.offset, range.size};
-    // read() has already reported a truncated header.
+    // read_file() has already reported a truncated header.
     if (header_bytes < sizeof header && header.version == format::version) return {};
     const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const char*>(&range) - begin);
     problems_->add(offset, "the header places a text at " + std::to_string(range.offset) + " to " +
