@@ -11,27 +11,28 @@
 namespace fp32shim::record {
 
 /// Bits of Audit::flags.
-inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B, C, alpha or beta held NaN or infinity: there are no
-                                                      ///< errors
-inline constexpr std::uint8_t audit_bad_result = 2;   ///< a result got NaN or infinity from finite operands
-inline constexpr std::uint8_t audit_skipped = 4;      ///< the audit could not be made: no memory, or the format is
-                                                      ///< not available
-inline constexpr std::uint8_t audit_exceeds_tolerance = 8;  ///< the error exceeds the tolerance
-/// Marks a record that is no audit: the first product of its process that made NaN or infinity of finite operands.
-/// The record has the formats that ran, the row and column of one such element, and the exponents of A and B. It has
-/// no errors.
+inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B, C, alpha or beta held NaN or infinity, so no errors
+                                                      ///< were computed
+inline constexpr std::uint8_t audit_bad_result = 2;   ///< all operands were finite, but a result has NaN or infinity
+inline constexpr std::uint8_t audit_skipped = 4;      ///< the audit could not be made, because memory was short
+                                                      ///< or the format is not available
+inline constexpr std::uint8_t audit_exceeds_tolerance = 8;  ///< the error of the audit exceeds the policy's tolerance
+/// Marks a record that is not an audit, but describes the first product of its process that made NaN or infinity of
+/// finite operands. The record has the formats that ran, the row and column of one such element, and the exponents of
+/// A and B. It has no errors.
 inline constexpr std::uint8_t audit_nonfinite = 16;
-/// Marks a record that is no audit either: the first product of its process that had NaN or infinity among its
-/// operands and in its result. The record has the row and column of one such element of an operand, and in `notes`
-/// the operand, a NonfiniteOperand. Versions that do not know the flag see an audit that was skipped.
+/// Marks a record that is not an audit, but describes the first product of its process that had NaN or infinity both
+/// in an operand and in its result. The record has the row and column of an element of the operand that is NaN or
+/// infinite. Its `notes` are the operand's number, a NonfiniteOperand. Because audit_skipped is set too, versions
+/// that do not know audit_received take the record for an audit that was skipped.
 inline constexpr std::uint8_t audit_received = 128;
-inline constexpr std::uint8_t audit_early = 64;  ///< one of the first calls of its group, which are all audited;
-                                                 ///< without this bit the call was drawn at random
-inline constexpr std::uint8_t audit_nan = 32;    ///< with audit_nonfinite or audit_received: the element is NaN;
-                                                 ///< without this bit it is infinite
+inline constexpr std::uint8_t audit_early = 64;  ///< the call was one of the first calls of its group, which are all
+                                                 ///< audited; without this bit the call was drawn at random
+inline constexpr std::uint8_t audit_nan = 32;    ///< the element that a record with audit_nonfinite or audit_received
+                                                 ///< describes is NaN; without this bit the element is infinite
 
-/// Lowest and highest binary exponents, floor(log2|x|), in a matrix. Elements that are zero, NaN or infinite are left
-/// out.
+/// The lowest and the highest binary exponent, floor(log2|x|), of the elements of a matrix. Elements that are zero,
+/// NaN or infinite are left out.
 struct ExponentRange {
     std::int16_t lowest = INT16_MAX;
     std::int16_t highest = INT16_MIN;  ///< below `lowest` if no element has an exponent
@@ -39,15 +40,15 @@ struct ExponentRange {
     bool operator==(const ExponentRange&) const = default;
 };
 
-/// Errors of a tested result T against a reference R, with D = T - R (policy/metrics.def). For a batch, each error is
-/// the largest among its products. An error is infinite where R is zero and D is not, and where T is not finite.
-/// Complex elements count by their modulus.
+/// Errors of a tested result T against a reference R, with D = T - R (policy/metrics.def). The errors of a batch are
+/// the largest ones among its products. An error is infinite where R is zero and D is not, and where T is not finite.
+/// The size of a complex element is its modulus.
 struct AuditErrors {
 #define METRIC(name) double name = 0;
 #define FURTHER_ERROR METRIC
 #include "policy/metrics.def"
 
-    /// Returns the error that a policy's metric selects.
+    /// Returns the error that `metric`, a setting of the policy, selects.
     double error_by(policy::ErrorMetric metric) const;
 };
 
@@ -66,14 +67,16 @@ inline double AuditErrors::error_by(policy::ErrorMetric metric) const {
     return this->*audit_errors[static_cast<std::size_t>(metric)].value;
 }
 
-/// Bits of Audit::notes. Versions that did not have them wrote 0.
-inline constexpr std::uint8_t audit_noted = 1;               ///< audit_early and the other bits of `notes` are known
-inline constexpr std::uint8_t audit_has_cancellation = 2;    ///< `cancellation` is known
-inline constexpr std::uint8_t audit_has_float64_errors = 4;  ///< `fp32_error` and `tested_error` are known
-/// Marks an audit in which the FP32 result of each product is noise: its own error is at least half its size.
+/// Bits of Audit::notes. Versions of fp32shim that did not have these bits wrote 0.
+inline constexpr std::uint8_t audit_noted = 1;  ///< the writer knew audit_early and the other bits of `notes`
+inline constexpr std::uint8_t audit_has_cancellation = 2;    ///< the value of `cancellation` is known
+inline constexpr std::uint8_t audit_has_float64_errors = 4;  ///< the values of `fp32_error` and `tested_error` are
+                                                             ///< known
+/// Marks an audit in which the FP32 result of each product is noise, which means that its own error is at least half
+/// its size.
 inline constexpr std::uint8_t audit_noise = 8;
 
-/// Operands that may hold NaN or infinity.
+/// The operands of a product, of which one holds NaN or infinity.
 enum class NonfiniteOperand : std::uint8_t { unknown, a, b, c, alpha, beta };
 
 inline constexpr std::string_view nonfinite_operands[] = {"?", "A", "B", "C", "alpha", "beta"};
@@ -85,23 +88,27 @@ struct Audit {
     AuditErrors errors;
     std::uint32_t worst_row = 0;     ///< row number, from 0, of the row with the error `errors.row`
     std::uint32_t worst_column = 0;  ///< column number, from 0, of the column with the error `errors.column`
-    ExponentRange a, b, c;           ///< exponents of the operands; of C before the call
-    std::uint8_t notes = 0;          ///< bits audit_noted …; with audit_received, a NonfiniteOperand
-    float cancellation = 0;  ///< norm of |alpha| |A||B| + |beta| |C|, relative to that of R; of a batch, the largest
-    /// Errors of the FP32 result and of T against a product in float64, in the row or column with the largest error.
+    ExponentRange a, b, c;           ///< exponents of the three matrices; those of C are taken before the call
+    std::uint8_t notes = 0;  ///< bits audit_noted and following; in a record with audit_received, a NonfiniteOperand
+    float cancellation = 0;  ///< norm of |alpha| |A||B| + |beta| |C| divided by the norm of the result R; a batch has
+                             ///< the largest of its products' values
+    /// Errors of the FP32 result and of the tested result against a product in float64, in the row or column with the
+    /// largest error.
     float fp32_error = 0;
     float tested_error = 0;
-    // Set only with audit_nonfinite:
+    // The next two lines are set only in a record with audit_nonfinite.
     std::uint32_t product = 0;  ///< number, from 0, of the product in its batch
-    float alpha = 1, beta = 0;  ///< magnitudes of alpha and beta; of complex factors, the larger part's magnitude
+    float alpha = 1, beta = 0;  ///< magnitudes of alpha and beta; if they are complex, the magnitude of the larger of
+                                ///< the real and the imaginary part
 };
 
-/// Returns the operand of a record with audit_received that holds NaN or infinity; `?`: it is not known.
+/// Returns the name of the operand that holds NaN or infinity, from a record with audit_received, or `?` if the
+/// operand is not known.
 inline std::string_view nonfinite_operand_name(const Audit& audit) {
     return audit.notes < std::size(nonfinite_operands) ? nonfinite_operands[audit.notes] : nonfinite_operands[0];
 }
 
-/// Returns true for a record about NaN or infinity, which is no audit.
+/// Returns true if the record describes NaN or infinity in a product, and is therefore not an audit.
 inline bool is_about_nonfinite(const Audit& audit) { return (audit.flags & (audit_nonfinite | audit_received)) != 0; }
 
 }  // namespace fp32shim::record

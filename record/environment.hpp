@@ -1,4 +1,5 @@
-// Facts about the environment of a recorded process, by which two runs can be told apart: hardware and libraries.
+// Facts about the hardware and the libraries of a recorded process, by which the environments of two runs can be
+// compared.
 #pragma once
 
 #include <cstdint>
@@ -6,31 +7,32 @@
 
 namespace fp32shim::record {
 
-/// A fact about the environment of a process. Recordings contain the numbers of these values, so new values go to the
-/// end.
+/// A fact about the environment of a process. Recordings contain the numbers of the values of this enumeration, so
+/// new values go to the end.
 enum class EnvironmentFact : std::uint32_t {
     none,
     processor,     ///< name of the processor
     instructions,  ///< newest extension of the instruction set that the processor has and the system lets programs
                    ///< use
-    cpus,          ///< number of processors that the process may use, at its first product
-    python,        ///< version
-    torch,         ///< version
+    cpus,          ///< number of processors that the process was allowed to use when it made its first product
+    python,        ///< version of Python
+    torch,         ///< version of PyTorch
     driver,        ///< version of the NVIDIA driver
-    // About a library, which has the same name as `provider` in decisions:
-    file,     ///< path of the file, without links
-    version,  ///< implementation and version, such as `OpenBLAS 0.3.21`
+    // The next four facts are about a library. It has the same name as `provider` in decisions.
+    file,     ///< path of the library's file, in which links are resolved
+    version,  ///< the library's implementation and version, such as `OpenBLAS 0.3.21`
     kernel,   ///< family of processors for which the library multiplies
     threads,  ///< number of threads that the library may use
-    // About a device, such as `cuda:0`:
-    gpu,  ///< name
-    // About the process. A recording has these in a word of its header (record/processor.hpp), not among its facts:
+    // The next fact is about a device, such as `cuda:0`.
+    gpu,  ///< name of the GPU
+    // The next two facts are about the process. A recording stores them in Header::processor (see
+    // record/processor.hpp) and not as an EnvironmentRecord.
     features,  ///< features of the processor for BF16 and FP16
-    amx,       ///< permission for AMX when the process ended
+    amx,       ///< permission to use AMX that the process had when it ended
     count_
 };
 
-/// Names of the facts, by number: the keys of JSON.
+/// Names of the facts, in the order of their numbers. They are keys in JSON.
 inline constexpr std::string_view environment_words[] = {"none",    "processor", "instructions", "cpus",    "python",
                                                          "torch",   "driver",    "file",         "version", "kernel",
                                                          "threads", "gpu",       "features",     "amx"};

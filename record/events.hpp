@@ -18,13 +18,14 @@ namespace fp32shim::record {
 /// The way in which the shim had a product computed.
 enum class How : std::uint8_t {
     forward,         ///< called the function that the program called, with the same arguments
-    round_operands,  ///< called the same function, with rounded copies of the operands
+    round_operands,  ///< called the function that the program called, with rounded copies of the operands
     one_by_one,      ///< ran a batch as single products, because no library has the batch function
-    compute_type,    ///< cuBLAS: changed the compute type, and nothing else
-    math_mode,       ///< cuBLAS: called the same function while the handle had another math mode
-    fixed_order,     ///< computed by the shim in a fixed order of operations
-    bf16_units,      ///< computed by the shim on the processor's BF16 units
-    algorithm,       ///< cublasLt: called the same function with another algorithm, or with one if there was none
+    compute_type,    ///< called the function of cuBLAS that the program called, and changed only the compute type
+    math_mode,    ///< called the function of cuBLAS that the program called, while the handle had another math mode
+    fixed_order,  ///< computed by the shim in a fixed order of operations
+    bf16_units,   ///< computed by the shim on the processor's BF16 units
+    algorithm,    ///< called the function of cublasLt that the program called, with another algorithm, or with an
+                  ///< algorithm if the program chose none
 };
 std::string_view to_string(How how);
 
@@ -37,7 +38,7 @@ struct TimeAndThread {
 /// Returns the time now, with the ids of this process and thread.
 TimeAndThread current_time_and_thread();
 
-/// State of the reader of Python's stacks in a process.
+/// The state of the code that reads Python's call stacks in a process.
 enum class PythonReaderState : std::uint8_t {
     unused,     ///< no call has asked for a stack, or the process has no Python
     unchecked,  ///< stacks are read; a comparison with Python's own functions was not possible
@@ -46,24 +47,25 @@ enum class PythonReaderState : std::uint8_t {
     differs,    ///< no stacks are read any more: Python's own functions gave another answer
 };
 
-/// First line of a process in a log. Holds the initial settings, before rules, scopes and API calls change them.
+/// The first line of a process in a log. It holds the settings at the start, before rules, scopes and API calls
+/// change them.
 struct StartEvent {
     std::string version;          ///< version of fp32shim
-    std::string policy_name;      ///< name of the policy; empty: none
-    std::string policy_revision;  ///< version text of the policy; empty: none
+    std::string policy_name;      ///< name of the policy; empty: it has no name
+    std::string policy_revision;  ///< version text of the policy; empty: the policy has none
     std::string policy_sha256;    ///< SHA-256 of the policy file; empty: no file
     policy::Precision default_precision = policy::Precision::native;
     policy::Floor floor = policy::Floor::none;
-    bool allow_bf16x9 = false;    ///< BF16x9 meets the floor fp32
-    std::string floor_exception;  ///< names of the exceptions that lowered a policy's floor; empty: none did
+    bool allow_bf16x9 = false;    ///< BF16x9 may be used where the floor, the lowest allowed precision, is fp32
+    std::string floor_exception;  ///< names of the exceptions that lowered the floor; empty: no exception did
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
     policy::AccumulationModel accumulation = policy::AccumulationModel::library;
     bool rounds_at_random = false;  ///< previews round operands at random
     policy::LogLevel log_level = policy::LogLevel::calls;
-    policy::LocationSourceSet where;      ///< sources of a call's location in its program
-    bool asks_onednn = false;             ///< copies of oneDNN are made to tell what they execute
-    bool asks_kernels = false;            ///< the kernels that are launched on GPUs are recorded
+    policy::LocationSourceSet where;      ///< sources from which the shim tells where in its program a call was made
+    bool asks_onednn = false;             ///< the shim makes copies of oneDNN print what they execute
+    bool asks_kernels = false;            ///< the shim records the kernels that the process launches on GPUs
     std::span<const policy::Rule> rules;  ///< the rules in force; never destroyed
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);
@@ -71,14 +73,14 @@ StartEvent make_start_event(std::string_view version, const policy::Policy& poli
 /// One level of the call path of a product: a line of a Python function, or a location in a program or library.
 struct StackFrame {
     std::string_view file;      ///< path of the source file, or of the loaded program or library
-    std::string_view function;  ///< Python: qualified name, before 3.11 the bare name; compiled code: empty
+    std::string_view function;  ///< name of the Python function, qualified since Python 3.11; empty for compiled code
     std::uint32_t line = 0;     ///< line in the source file, from 1; 0: unknown
     std::uint32_t offset = 0;   ///< return address in a program or library, in bytes from its load address
 };
 
-/// Returns the text for a frame of Python: `train.py:41 Model.forward`. A frame with a function but no file is a
-/// remark, which is returned as it is. Long names are cut and end in `…`. For compiled code the result is empty. The
-/// result lies in `buffer`.
+/// Returns the text for a frame of Python, such as `train.py:41 Model.forward`. A frame with a function but no file
+/// is a remark in place of missing frames; its text is returned unchanged. Long names are cut and end in `…`. The
+/// result is empty for a frame of compiled code. The result lies in `buffer`.
 std::string_view frame_text(const StackFrame& frame, std::span<char, 512> buffer);
 
 /// Call path of a product, outermost frame first. `read` fills in a frame when the caller needs it. The frame's texts
@@ -89,39 +91,41 @@ struct CallStack {
     bool (*read)(const CallStack& stack, std::size_t index, StackFrame& frame) = nullptr;
 };
 
-/// One call and the decision on it (decision_fields.def lists the fields). Does not own its texts.
+/// One call and the decision on it (decision_fields.def lists the fields). An event does not own its texts.
 struct DecisionEvent {
     policy::MatmulCall call;
     std::string_view provider;  ///< base name of the library that ran the product; empty when unknown
     policy::Precision requested = policy::Precision::native;
     policy::Source source = policy::Source::native;
-    std::string_view rule;  ///< the rule's name; empty when no rule matched
+    std::string_view rule;  ///< name of the rule that decided the precision; empty when no rule matched
     policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     std::optional<policy::AppliedFormat> actual;  ///< format that the library says it used; absent: the library does
                                                   ///< not say
     How how = How::forward;
     policy::Reason reason = policy::Reason::as_requested;
-    std::string_view detail;      ///< free text; empty when there is nothing to add
+    std::string_view detail;      ///< free text about the decision; empty when there is nothing to add
     std::int64_t host_ns = -1;    ///< duration of the call on the host; -1: not measured
     std::optional<int> status{};  ///< status that the function returned; absent: the function returns
                                   ///< none
-    /// Number types in which a product of half-precision matrices adds: as it was called, and as it ran.
+    /// The number type in which a product of half-precision matrices adds. The first one belongs to the call as the
+    /// program made it, the second one to the call that ran.
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     int mantissa_bits = 0;       ///< bits of mantissa that an emulated product of float64 kept; 0: not known
-    std::string_view algorithm;  ///< the algorithm of cublasLt that ran; empty: there was none, or it is not known
-    bool is_of_vector = false;   ///< the product is one with a vector; rows do not have this field
+    std::string_view algorithm;  ///< algorithm of cublasLt that ran; empty: the product had no algorithm, or the
+                                 ///< algorithm is not known
+    bool is_of_vector = false;   ///< one operand of the product is a vector; rows do not have this field
     const CallStack* stack = nullptr;          ///< call path of the product; nullptr: not known
-    const policy::Rule* decided_by = nullptr;  ///< the rule called `rule`; nullptr: there is none, or no pointer to
-                                               ///< it was kept
+    const policy::Rule* decided_by = nullptr;  ///< the rule with the name `rule`; nullptr: no rule matched, or no
+                                               ///< pointer to the rule was kept
     const policy::Rule* limited_by =
-        nullptr;  ///< the rule that limited the algorithms of cublasLt; nullptr: none did
+        nullptr;  ///< the rule that limited the algorithms of cublasLt; nullptr: no rule limited them
 };
 
 /// Codes of error events.
 enum class ErrorCode : std::uint8_t {
     bad_setting,    ///< an environment variable or a policy file is wrong; `detail` says how the shim went on
-    provider,       ///< the library's own function could not be found, or must not be called
+    provider,       ///< the provider's own function could not be found, or must not be called
     lines_dropped,  ///< earlier lines of this process could not be written; `dropped` says how many
 };
 std::string_view to_string(ErrorCode code);
@@ -129,7 +133,7 @@ std::string_view to_string(ErrorCode code);
 struct ErrorEvent {
     ErrorCode code = ErrorCode::bad_setting;
     std::string_view detail;
-    std::int64_t dropped = -1;  ///< number of lost lines; -1 with any other code
+    std::int64_t dropped = -1;  ///< number of lost lines if the code is lines_dropped; otherwise -1
 };
 
 }  // namespace fp32shim::record

@@ -1,5 +1,5 @@
-// A fingerprint of a result. By comparing fingerprints, two runs tell if a call gave the same result, and if not, how
-// far the results are apart.
+// A fingerprint of a result. If the fingerprints of a call in two runs are compared, they tell if the results are
+// equal, and if not, how far the results are apart.
 #pragma once
 
 #include <cmath>
@@ -7,38 +7,45 @@
 
 namespace fp32shim::record {
 
-/// Number of sums of a sketch. An estimate from 32 sums is off by more than a factor of 2 once in 200,000 times.
+/// Number of sums in a sketch. A distance that is estimated from 32 sums is off by more than a factor of 2 once in
+/// 200,000 times.
 inline constexpr int sketch_size = 32;
 
 /// Bits of Fingerprint::flags.
 inline constexpr std::uint32_t fingerprint_nonfinite =
-    1;  ///< some elements are NaN or infinite; norm and sketch leave them out
+    1;  ///< some elements are NaN or infinite; the norm and the sketch leave such elements out
 
-/// Values of Fingerprint::rows: the highest two bits say what a row is, and the others have the sum of the rows'
-/// hashes, modulo 2^30. 0: unknown, as in recordings of older versions.
-inline constexpr std::uint32_t rows_none = 1U << 30;         ///< there are no rows, or products of several sizes
-inline constexpr std::uint32_t rows_are_columns = 2U << 30;  ///< the columns of C, or the vector, are the rows
-inline constexpr std::uint32_t rows_are_rows = 3U << 30;     ///< C is row-major: a row of C is a row
-inline constexpr std::uint32_t rows_sum = rows_none - 1;     ///< mask of the bits with the sum
+/// Parts of Fingerprint::rows. Its highest two bits say what is hashed as a row of the result. Its low 30 bits are
+/// the sum of the hashes of all rows, modulo 2^30. In recordings of older versions, Fingerprint::rows is 0, which
+/// means that nothing is known.
+inline constexpr std::uint32_t rows_none = 1U << 30;  ///< no rows are hashed, because the result has none or the
+                                                      ///< products of a batch have several sizes
+inline constexpr std::uint32_t rows_are_columns = 2U << 30;  ///< each column of C, or the resulting vector, is hashed
+                                                             ///< as a row
+inline constexpr std::uint32_t rows_are_rows = 3U << 30;     ///< C is row-major, and each row of C is hashed as a row
+inline constexpr std::uint32_t rows_sum = rows_none - 1;     ///< mask of the low 30 bits, which hold the sum
 
-/// Hash and sketch of one call's result: all floats that the routine wrote, in the order of memory.
+/// Hash and sketch of the result of one call. The result is all floats that the routine wrote, in the order of their
+/// addresses.
 struct Fingerprint {
     std::uint32_t flags = 0;
-    std::uint64_t hash = 0;  ///< hash of the bits of all floats; two different results share it once in 10^19
+    std::uint64_t hash = 0;  ///< hash of the bits of all floats; the chance that two different results have the same
+                             ///< hash is 1 in 10^19
     double norm = 0;         ///< Frobenius norm of the result
-    double sketch[sketch_size] = {};  ///< sum i adds the floats i, i + 32, i + 64, …, each with a random sign
-    std::uint32_t rows = 0;           ///< sum of the rows' hashes, in any order (see rows_none)
+    double sketch[sketch_size] = {};  ///< the sum number i adds the floats number i, i + 32, i + 64 and so on, each
+                                      ///< with a random sign
+    std::uint32_t rows = 0;           ///< kind of the rows and sum of their hashes (see rows_none)
 
     bool is_finite() const { return (flags & fingerprint_nonfinite) == 0; }
 };
 
-/// Hashes of the operands of one call, taken before it ran: of matrices as stored, without elements that the routine
-/// does not read. 0: the routine reads no such operand.
+/// Hashes of the operands of one call, taken before it ran. A matrix is hashed as it is stored, without elements that
+/// the routine does not read. A hash is 0 if the routine does not read the operand.
 struct OperandHashes {
     std::uint64_t a = 0;
     std::uint64_t b = 0;
-    std::uint64_t c = 0;        ///< 0 too if beta is 0; of trmm and trsm in place, B is hashed as b
-    std::uint64_t scalars = 0;  ///< alpha and beta
+    std::uint64_t c = 0;  ///< also 0 if beta is 0; the matrix B that trmm and trsm overwrite is hashed in `b` only
+    std::uint64_t scalars = 0;  ///< hash of alpha and beta
 
     bool operator==(const OperandHashes&) const = default;
 };

@@ -21,7 +21,8 @@ namespace {
 constexpr int max_interpreters = 5;          // the kernel's limit on nested `#!` interpreters
 constexpr unsigned long no_setuid_mark = 2;  // value of ST_NOSUID
 
-/// Returns the interpreter that a `#!` line names, read as the kernel reads it; empty: there is no such line.
+/// Returns the interpreter that a `#!` line at the start of `head` names, as the kernel would read the line, or an
+/// empty text if `head` does not start with `#!`.
 std::string_view interpreter_in(std::string_view head) {
     if (!head.starts_with("#!")) return {};
     head = head.substr(2, head.find('\n') - 2);
@@ -31,7 +32,7 @@ std::string_view interpreter_in(std::string_view head) {
     return head.substr(0, head.find_first_of(std::string_view(" \t\0", 3)));
 }
 
-/// Returns true if the kernel would honour the file's setuid mark and capabilities.
+/// Returns true if the kernel would honour the setuid bit and the capabilities of the file.
 bool may_gain_rights(const char* path) {
     if (raw::syscall6(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1) return false;
     struct statfs where {};
@@ -39,7 +40,8 @@ bool may_gain_rights(const char* path) {
     return (static_cast<unsigned long>(where.f_flags) & no_setuid_mark) == 0;
 }
 
-/// Returns the reason why the loader would ignore LD_PRELOAD for the file (AT_SECURE); `seen` if there is none.
+/// Returns the reason why the loader would ignore LD_PRELOAD for the file (AT_SECURE), or `seen` if it would obey
+/// LD_PRELOAD.
 WhyUnseen judge_privileges(const char* path, const struct stat& status) {
     const auto user = static_cast<uid_t>(raw::syscall6(SYS_geteuid));
     const auto group = static_cast<gid_t>(raw::syscall6(SYS_getegid));
@@ -52,8 +54,8 @@ WhyUnseen judge_privileges(const char* path, const struct stat& status) {
     return size > 0 && may_gain_rights(path) ? WhyUnseen::capabilities : WhyUnseen::seen;
 }
 
-/// Returns true if the file is the loader itself. Started as a program, the loader has no interpreter, but it obeys
-/// LD_PRELOAD.
+/// Returns true if the file is the loader itself. The loader can be started as a program; its file names no
+/// interpreter, but it obeys LD_PRELOAD.
 bool is_loader(const char* path) {
     const std::string_view name = system::base_name(path);
     return name.starts_with("ld") && name.find(".so") != std::string_view::npos;

@@ -1,5 +1,5 @@
-// Predicts if a program will load the shim, by reading its file as the kernel and the loader will. Used by `fp32shim
-// run`, and by recorded processes that start others.
+// Predicts if a program will load the shim, by reading its file as the kernel and the loader will read it. `fp32shim
+// run` uses this, and so do recorded processes that start other programs.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,21 @@
 
 namespace fp32shim::record {
 
-/// Result of inspect_program(): if and how a program starts, and if the shim is then loaded.
+/// Result of inspect_program(), which tells if and how a program starts, and if the program then loads the shim.
 struct InspectedProgram {
     WhyUnseen why = WhyUnseen::seen;
     bool can_start = false;             ///< the file is executable and, if it is a script, its interpreter exists
-    std::string_view interpreter = {};  ///< a script's last interpreter, in the caller's buffer; empty: not a script
+    std::string_view interpreter = {};  ///< a script's last interpreter, in the caller's buffer; empty: the file is
+                                        ///< not a script
 };
 
 /// Number of bytes at the start of a file from which the kernel learns how to start it.
 inline constexpr std::size_t program_head_size = 256;
 
-/// Predicts if the program at `path` would load the shim. Follows `#!` lines as the kernel does. A file that cannot
-/// be started counts as `seen`. `interpreter`: buffer for InspectedProgram::interpreter. Makes raw system calls, uses
-/// little stack, allocates nothing and leaves errno alone. So it is safe in signal handlers and after vfork.
+/// Predicts if the program at `path` would load the shim. Follows `#!` lines as the kernel does. The reason for a
+/// file that cannot be started is `seen`. `interpreter` is a buffer for the text of InspectedProgram::interpreter.
+/// Makes raw system calls, uses little stack, allocates nothing and leaves errno alone. So it is safe in signal
+/// handlers and after vfork.
 InspectedProgram inspect_program(const char* path, std::span<char, program_head_size> interpreter);
 
 }  // namespace fp32shim::record

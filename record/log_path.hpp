@@ -10,37 +10,40 @@
 
 namespace fp32shim::record {
 
-/// The names of recordings end in this; those of decision logs do not.
+/// The names of recordings end in this text; the names of decision logs do not.
 inline constexpr std::string_view recording_extension = ".fp32rec";
 
 enum class PathProblem : std::uint8_t {
     none,
-    unknown_placeholder,  ///< `%x`, or a lone `%` at the end
+    unknown_placeholder,  ///< a `%` with an unknown letter, such as `%x`, or a `%` at the end
     too_long,             ///< the path is longer than the buffer
 };
 
 struct ExpandedPath {
-    std::string_view path;  ///< the result, in the caller's buffer, followed by a NUL; empty: see `problem`
+    std::string_view path;  ///< the resulting path, in the caller's buffer and followed by a NUL; empty: there is a
+                            ///< `problem`
     PathProblem problem = PathProblem::none;
-    char placeholder = 0;  ///< the unknown letter; 0: the `%` was the last character
+    char placeholder = 0;  ///< the letter after `%` that is not known; 0: the `%` was the last character
 };
 
-/// Size of the longest path that the kernel accepts, with its NUL. expand_path() needs a buffer of this size.
+/// Size of the longest path that the kernel accepts, including its NUL. expand_path() needs a buffer of this size.
 inline constexpr std::size_t path_capacity = 4096;
 
-/// Returns `name` as an absolute path, since daemons change their directory before they fork. A `%` in the name of
-/// the current directory is doubled, so that expand_path() keeps it. `out` and `scratch`: path_capacity bytes each.
-/// The result is in `out`, followed by a NUL; empty: the path is too long. Thread-safe, allocates nothing.
+/// Returns `name` as an absolute path, because daemons change their directory before they fork. A `%` in the name of
+/// the current directory is doubled, so that expand_path() keeps it. `out` and `scratch` must have path_capacity
+/// bytes each. The result is in `out`, followed by a NUL. It is empty if the path is too long. Thread-safe, allocates
+/// nothing.
 std::string_view make_absolute_name(std::string_view name, std::span<char> out, std::span<char> scratch);
 
 /// Replaces `%p` by the process id, `%h` by the host, `%r` by the rank, `%j` by the job id, `%t` by the start time
-/// (`20261121T084200Z`) and `%%` by `%`. An unknown host, rank or job is written `none`. Host and job come from
-/// outside, so they must not name another folder: each character except A-Z a-z 0-9 . _ - becomes `_`, and so does a
-/// leading dot. Thread-safe, allocates nothing.
+/// (`20261121T084200Z`) and `%%` by `%`. An unknown host, rank or job is written `none`. The texts for host and job
+/// come from outside, and must not lead to another folder. So each of their characters except A-Z a-z 0-9 . _ -
+/// becomes
+/// `_`, and so does a leading dot. Thread-safe, allocates nothing.
 ExpandedPath expand_path(std::string_view name, const LogNameFacts& facts, std::span<char> buffer);
 
-/// Returns a message with the error in the name of a log, and the allowed placeholders. Precondition: there is an
-/// error.
+/// Returns a message that describes the problem in `path` and lists the allowed placeholders. Precondition:
+/// `path.problem` is not `none`.
 std::string describe_path_problem(const ExpandedPath& path);
 
 /// Returns true if `name` holds the placeholder `%letter`.

@@ -10,16 +10,18 @@
 
 namespace fp32shim::record {
 
-/// Bits of ProcessFacts::pins: one for each variable of all_pins; pin_library_codes, if all variables of
-/// library_codes were set; and pins_known if the environment was searched.
+/// Bits of ProcessFacts::pins. pins_known is set if the environment was searched. pin_library_codes is set if all
+/// variables of library_codes had their values (has_reproducible_variables()). Each other bit stands for one variable
+/// of all_pins.
 inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
                                pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256,
                                pin_fp64_emulation = 512, pin_xla = 1024, pin_library_codes = 2048;
-/// Environment variable that `fp32shim run --pin` sets, to keep products that bypass the shim at float32.
+/// An environment variable that `fp32shim run --pin` sets to keep products that bypass the shim at float32.
 struct PinnedVariable {
     std::uint16_t bit;
-    std::string_view entry;  ///< text `NAME=value`
-    std::string_view reach;  ///< effect and limits of the variable: a sentence without its subject
+    std::string_view entry;  ///< the text `NAME=value`
+    std::string_view reach;  ///< effect and limits of the variable, as a sentence whose subject, the variable, is
+                             ///< missing
 };
 inline constexpr PinnedVariable all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
@@ -50,7 +52,7 @@ inline constexpr PinnedVariable all_pins[] = {
      "(--xla_gpu_cudnn_gemm_fusion_level)"},
     {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; does not affect narrower operands"},
 };
-/// Returns `NAME=value` of each variable of all_pins whose bit is set in `pins`.
+/// Returns the text `NAME=value` of each variable in all_pins whose bit is set in `pins`.
 inline std::vector<std::string_view> pinned_entries(std::uint16_t pins) {
     std::vector<std::string_view> entries;
     for (const PinnedVariable& pin : all_pins)
@@ -58,8 +60,8 @@ inline std::vector<std::string_view> pinned_entries(std::uint16_t pins) {
     return entries;
 }
 
-/// Returns pins_known and the bits of those variables that are set. `value_of(name)` returns the value of
-/// an environment variable.
+/// Returns pins_known and the bits of the variables that are set to the values of `fp32shim run --pin`.
+/// `value_of(name)` returns the value of an environment variable.
 template <class ValueOf>
 std::uint16_t pins_in_environment(const ValueOf& value_of) {
     std::uint16_t pins = pins_known;

@@ -15,7 +15,7 @@ namespace {
 using policy::value_of;
 
 std::string read_executable() {
-    std::string path(path_capacity, '\0');  // the kernel returns an error for a longer path
+    std::string path(path_capacity, '\0');  // the kernel returns an error if the path is longer
     path.resize(
         static_cast<std::size_t>(std::max(0L, system::raw::readlink("/proc/self/exe", path.data(), path.size()))));
     return path;

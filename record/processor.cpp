@@ -12,11 +12,13 @@
 namespace fp32shim::record {
 namespace {
 
-/// Bits of a word by position. New features go to the end; there is room for 12.
+/// A feature of a processor. The index of a feature in its array is the number of its bit in the word of 16 bits. New
+/// features go to the end; the word has space for 12.
 struct ProcessorFeature {
     std::string_view name;
-    unsigned long source;  ///< type of the entry of the auxiliary vector; not used on x86-64
-    std::uint64_t mask;    ///< bits in that entry; on x86-64, those of a system::CpuFeature
+    unsigned long source;  ///< type of the entry in the auxiliary vector that has the feature's bit; not used on
+                           ///< x86-64
+    std::uint64_t mask;    ///< mask of the feature's bit in the entry; on x86-64, the bits of a system::CpuFeature
 };
 constexpr ProcessorFeature x86_64_features[] = {
     {"avx512bw", 0, feature_bits(system::CpuFeature::avx512bw)},
@@ -27,7 +29,7 @@ constexpr ProcessorFeature x86_64_features[] = {
     {"amx_bf16", 0, feature_bits(system::CpuFeature::amx_bf16)},
     {"amx_fp16", 0, feature_bits(system::CpuFeature::amx_fp16)},
     {"amx_tf32", 0, feature_bits(system::CpuFeature::amx_tf32)}};
-/// Source: Linux, Documentation/arch/arm64/elf_hwcaps.rst and arch/arm64/include/uapi/asm/hwcap.h.
+/// The bits are documented in Linux, Documentation/arch/arm64/elf_hwcaps.rst and arch/arm64/include/uapi/asm/hwcap.h.
 constexpr ProcessorFeature aarch64_features[] = {
     {"asimdhp", AT_HWCAP, 1U << 10},     {"asimdfhm", AT_HWCAP, 1U << 23},   {"bf16", AT_HWCAP2, 1U << 14},
     {"i8mm", AT_HWCAP2, 1U << 13},       {"svebf16", AT_HWCAP2, 1U << 12},   {"sveb16b16", AT_HWCAP2, 1UL << 45},

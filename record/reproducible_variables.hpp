@@ -1,13 +1,14 @@
-// The environment variables that `fp32shim run --reproducible` sets beside the CPU mode.
+// The environment variables that `fp32shim run --reproducible` sets in addition to the CPU mode.
 #pragma once
 
 #include <string_view>
 
 namespace fp32shim::record {
 
-/// A variable by which a library chooses its code, and a value that gives the same code on most machines.
+/// An environment variable by which a library chooses its code, and the values with which it chooses the same code on
+/// most machines.
 struct LibraryCodeVariable {
-    std::string_view name, on_x86_64, on_aarch64;  ///< an empty value: none is set
+    std::string_view name, on_x86_64, on_aarch64;  ///< if a value is empty, the variable is not set
 
     constexpr std::string_view value() const {
 #if defined(__x86_64__)
@@ -17,16 +18,18 @@ struct LibraryCodeVariable {
 #endif
     }
 };
-// The results of OpenBLAS's LAPACK depend on the number of threads.
+// This variable is set to 1, because the results of OpenBLAS's LAPACK depend on the number of threads.
 inline constexpr std::string_view threads_of_openblas = "OPENBLAS_NUM_THREADS";
-// MKL accepts AVX2 only from Intel's processors; COMPATIBLE is the same on all.
+// MKL_CBWR is COMPATIBLE, which MKL accepts on all processors, and not AVX2, which MKL accepts only on Intel's
+// processors.
 inline constexpr LibraryCodeVariable library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},
                                                         {threads_of_openblas, "1", "1"},
                                                         {"MKL_CBWR", "COMPATIBLE", {}},
                                                         {"ATEN_CPU_CAPABILITY", "avx2", "default"},
                                                         {"ONEDNN_MAX_CPU_ISA", "AVX2", {}}};
 
-/// Returns true if an environment has all of library_codes. `value_of(name)` returns the value of a variable.
+/// Returns true if all variables of library_codes have their values in an environment. `value_of(name)` returns the
+/// value of an environment variable.
 bool has_reproducible_variables(const auto& value_of) {
     for (const LibraryCodeVariable& code : library_codes)
         if (!code.value().empty() && value_of(code.name) != code.value()) return false;

@@ -1,4 +1,4 @@
-// Reasons why a program was started without the shim, and words for them.
+// The reasons why a program was started without the shim, and texts for the reasons.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace fp32shim::record {
 
-/// Reason why a program lacks the shim. Recordings contain these values (format/format.hpp), so a new value goes to
-/// the end.
+/// The reason why a program ran without the shim. `seen` means that the program loads the shim. Recordings contain
+/// the numbers of the values (ChildRecord::why in format/format.hpp), so new values go to the end.
 enum class WhyUnseen : std::uint8_t {
     seen,
     statically_linked,
@@ -36,7 +36,7 @@ enum class WhyUnseen : std::uint8_t {
 inline constexpr std::string_view other_machine_words =
     "is for a different processor or word size from this fp32shim (" FP32SHIM_MACHINE ")";
 
-/// Words for the values of WhyUnseen, in the order of the values.
+/// Texts for the values of WhyUnseen, in the order of the values.
 inline constexpr std::string_view why_unseen_words[] = {
     {},
     "is statically linked",
@@ -57,8 +57,8 @@ inline constexpr std::string_view why_unseen_words[] = {
 };
 static_assert(std::size(why_unseen_words) == static_cast<std::size_t>(WhyUnseen::behind_mount) + 1);
 
-/// Returns words that continue a sentence after the program's name: `is statically linked`. Empty for `seen`, and for
-/// values that this version does not know.
+/// Returns a text that continues a sentence after the program's name, such as `is statically linked`. The text is
+/// empty for `seen` and for values that this version does not know.
 constexpr std::string_view to_string(WhyUnseen why) {
     const auto value = static_cast<std::size_t>(why);
     return value < std::size(why_unseen_words) ? why_unseen_words[value] : std::string_view();

@@ -16,7 +16,8 @@ namespace {
 constexpr std::int64_t second_ns = 1'000'000'000;
 [[maybe_unused]] constexpr std::uint64_t assumed_ticks_per_second = 2'000'000'000;
 
-// Moment at which ticks_of_kernel_clock() starts to count, and its rate. Written before counter_traps is set.
+// The ticks and the time at which ticks_of_kernel_clock() starts to count, and the rate at which it counts. They are
+// written before counter_traps is set.
 constinit std::uint64_t ticks_before = 0, rate = second_ns;
 constinit std::int64_t begun_ns = 0;
 
@@ -51,7 +52,7 @@ void use_kernel_clock_if_needed() {
 }
 
 ClockReading read_clocks() {
-    // Takes the shortest of several attempts: the others may have been interrupted.
+    // The shortest of several attempts is taken, because the thread may have been interrupted during a longer one.
     ClockReading best;
     std::uint64_t shortest = UINT64_MAX;
     for (int attempt = 0; attempt < 5; ++attempt) {
@@ -69,7 +70,8 @@ ClockReading read_clocks() {
 std::uint64_t ticks_per_second(const ClockReading& from, const ClockReading& to) {
     const std::int64_t elapsed_ns = to.monotonic_ns - from.monotonic_ns;
     if (elapsed_ns < 1000 || to.ticks <= from.ticks) return 0;
-    // Integer arithmetic, since the program may trap inexact floating-point results or test for them.
+    // The rate is computed with integers, because the program may trap inexact floating-point results or test for
+    // them.
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(Wide{to.ticks - from.ticks} * second_ns /
                                       static_cast<std::uint64_t>(elapsed_ns));
@@ -82,7 +84,7 @@ std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockReading& sinc
     return frequency;
 #else
     constexpr std::int64_t long_enough_ns = 20'000;
-    // Limits the wait: a sandbox may refuse the clock or the pause.
+    // These limits end the loop in a sandbox that refuses clock_gettime or nanosleep.
     constexpr int max_attempts = 10'000, max_pauses = 3;
     int pauses = 0;
     for (int attempt = 0; attempt < max_attempts && pauses < max_pauses; ++attempt) {

@@ -11,7 +11,7 @@
 
 namespace fp32shim::record::format {
 
-/// Fills an entry from an audit. Time and row are left to the caller.
+/// Fills an entry from an audit. The caller sets `entry.time` and `entry.row`.
 inline void store_audit(const Audit& audit, AuditRecord& entry) {
     entry.tested = static_cast<std::uint8_t>(audit.tested);
     entry.reference = static_cast<std::uint8_t>(audit.reference);
@@ -26,7 +26,8 @@ inline void store_audit(const Audit& audit, AuditRecord& entry) {
     entry.worst_column = audit.worst_column;
     entry.notes = audit.notes;
     const auto bits = [](float number) { return std::bit_cast<std::uint32_t>(number); };
-    // A record without notes was written by a version that had no notes.
+    // A record whose `notes` are 0 was written by a version that had no notes. Its audit is copied like a record
+    // about NaN or infinity.
     const bool is_nonfinite = is_about_nonfinite(audit) || audit.notes == 0;
     entry.further[0] = is_nonfinite ? audit.product : bits(audit.cancellation);
     entry.further[1] = bits(is_nonfinite ? audit.alpha : audit.fp32_error);
@@ -63,7 +64,7 @@ inline Audit load_audit(const AuditRecord& entry) {
     return audit;
 }
 
-/// Fills an entry from a fingerprint. Time, row and number are left to the caller.
+/// Fills an entry from a fingerprint. The caller sets the time, the row, the number and the thread.
 inline void store_fingerprint(const Fingerprint& fingerprint, FingerprintRecord& entry) {
     entry.flags = fingerprint.flags;
     entry.hash = fingerprint.hash;

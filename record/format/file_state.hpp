@@ -1,4 +1,4 @@
-// Facts by which a reader tells that a file is still the one that a process had loaded.
+// Facts by which a reader can tell if a file is still the file that a process had loaded.
 #pragma once
 
 #include <sys/stat.h>
@@ -12,13 +12,13 @@
 
 namespace fp32shim::record::format {
 
-/// Short hash of one fact about a file; only zeros: the fact is not known.
+/// A short hash of one fact about a file. All bytes are 0 if the fact is not known.
 template <std::size_t Size>
 struct ShortHash {
     std::uint8_t bytes[Size] = {};
 
     ShortHash() = default;
-    /// Shortens a hash of the fact.
+    /// Makes the short hash from `hash`, a hash of the fact.
     explicit ShortHash(const system::Hash& hash) {
         std::uint64_t left = system::fold_high_half(hash.value());
         for (std::uint8_t& byte : bytes) {
@@ -32,21 +32,22 @@ struct ShortHash {
             if (byte != 0) return true;
         return false;
     }
-    /// Returns true if both facts are known and are not the same.
+    /// Returns true if this fact and the fact of `other` are known and differ.
     bool differs_from(const ShortHash& other) const { return is_known() && other.is_known() && !(*this == other); }
     bool operator==(const ShortHash&) const = default;
     auto operator<=>(const ShortHash&) const = default;
 };
 
-/// Hashes of facts about a file. Only equality matters, so they are short.
+/// Hashes of facts about a file. They are short, because they are only compared for equality.
 struct FileState {
     ShortHash<3> change;  ///< hash of the inode and the times of the last change and modification
     ShortHash<2> size;
-    ShortHash<2> layout;  ///< program headers, which a process reads in its own memory; see program_headers_hash()
+    ShortHash<2> layout;  ///< hash of the program headers, which a process reads in its own memory
+                          ///< (program_headers_hash())
 
     auto operator<=>(const FileState&) const = default;
 
-    /// Takes the facts that stat() returns.
+    /// Sets `change` and `size` from what stat() returned for the file.
     void set_from_stat(const struct stat& status) {
         const auto add = [](system::Hash& hash, const timespec& time) {
             hash.add(static_cast<std::uint64_t>(time.tv_sec)).add(static_cast<std::uint64_t>(time.tv_nsec));
@@ -61,7 +62,8 @@ struct FileState {
 };
 static_assert(sizeof(FileState) == 7);
 
-/// Returns the hash of a file's program headers. Their offsets and sizes differ between most builds of a library.
+/// Returns the hash of a file's program headers. The offsets and sizes in program headers differ between most builds
+/// of a library.
 inline ShortHash<2> program_headers_hash(std::span<const std::byte> headers) {
     if (headers.empty()) return {};
     return ShortHash<2>(

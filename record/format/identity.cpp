@@ -13,7 +13,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// The path `/proc/FOLDER/NAME`, truncated if it does not fit.
+/// The path `/proc/FOLDER/NAME`, which is truncated if it does not fit into the buffer.
 class ProcPath {
   public:
     ProcPath(std::string_view folder, std::string_view name) {
@@ -26,7 +26,7 @@ class ProcPath {
     char buffer_[96] = {};
 };
 
-/// Returns the first bytes of a file; empty: the file cannot be read.
+/// Returns the first bytes of the file at `path`, read into `buffer`, or an empty text if the file cannot be read.
 std::string_view read_begin(const char* path, std::span<char> buffer) {
     const int descriptor = system::raw::open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return {};
@@ -42,11 +42,12 @@ Integer leading_number(std::string_view text) {
     return value;
 }
 
-/// Returns what /proc/FOLDER/stat has about a process; zeros: the process has ended.
+/// Returns the facts in /proc/FOLDER/stat about a process, or zeros if the process has ended.
 ProcessStart read_stat(std::string_view folder) {
     char buffer[512];
     std::string_view stat = read_begin(ProcPath(folder, "stat").c_str(), buffer);
-    // Field 2, the name, may hold anything, even parentheses. The last parenthesis ends it; ` S 1 …` follows.
+    // Field 2, the process's name, may hold anything, even parentheses. The last parenthesis in the file ends the
+    // name. The process's state and the id of its parent follow, such as ` S 1`.
     const std::size_t name_end = stat.rfind(')');
     if (name_end == std::string_view::npos) return {};
     stat.remove_prefix(name_end + 1);
@@ -63,11 +64,12 @@ ProcessStart read_stat(std::string_view folder) {
     return process;
 }
 
-/// Returns the start of process /proc/FOLDER, in clock ticks after boot; 0: the process has ended.
+/// Returns the start of the process with the folder /proc/FOLDER, in clock ticks after boot, or 0 if the process has
+/// ended.
 std::uint64_t read_start(std::string_view folder) { return read_stat(folder).start; }
 
-/// Returns a process's id in its own namespace: the last number of `NSpid:` in /proc/PID/status. That line comes
-/// after the list of the user's groups, which may have thousands of entries.
+/// Returns a process's id in its own namespace, which is the last number of the line `NSpid:` in /proc/PID/status.
+/// The line comes after a list of the user's groups, which may have thousands of entries.
 std::int32_t read_own_pid(std::string_view folder) {
     const ProcPath path(folder, "status");
     std::string buffer(4096, '\0');
@@ -83,7 +85,8 @@ std::int32_t read_own_pid(std::string_view folder) {
     return leading_number<std::int32_t>(line.substr(line.find_last_of("\t :") + 1));
 }
 
-/// Returns the number of a process's PID namespace. /proc/PID/ns/pid links to `pid:[4026531836]`.
+/// Returns the inode of a process's PID namespace. The link /proc/PID/ns/pid has the inode in its target, such as
+/// `pid:[4026531836]`.
 std::uint64_t read_pid_namespace(std::string_view folder) {
     char buffer[64];
     const long size = system::raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);

@@ -34,7 +34,7 @@ constexpr void load_value(const Stored& stored, std::optional<Value>& value) {
     if (stored != absent_value(value)) value = static_cast<Value>(stored);
 }
 
-/// Tells for each field of a row if it is a text.
+/// Tells for each field of a row if the field is the id of a text.
 inline constexpr bool is_text_of_a_row[] = {
 #define DECISION_FIELD(key, member, ...) std::is_same_v<decltype(RowContent::key), StringId>,
 #define CALL_FIELD(...)
@@ -43,11 +43,11 @@ inline constexpr bool is_text_of_a_row[] = {
 inline constexpr auto text_count_of_a_row =
     static_cast<std::size_t>(std::count(std::begin(is_text_of_a_row), std::end(is_text_of_a_row), true));
 
-/// Fills `content`, which must be all zeros, from a decision. `intern(text, id)` sets `id` to a text's id. If the
-/// file has no space for the text, it returns false, and then fill_row_content() returns false too.
+/// Fills `content`, which must be all zeros, from `decision`. `intern(text, id)` stores `text` in the file and its id
+/// in `id`; it returns false if the file has no space for the text, and then fill_row_content() returns false too.
 template <class Intern>
 bool fill_row_content(const DecisionEvent& decision, RowContent& content, const Intern& intern) {
-    // New texts go into the file in this order: the provider's comes before the scope's, unlike in the table.
+    // New texts are stored in the order function, caller, provider, and then in the order of decision_fields.def.
     if (!intern(decision.call.function, content.function) || !intern(decision.call.caller, content.caller) ||
         !intern(decision.provider, content.provider))
         return false;
@@ -60,7 +60,7 @@ bool fill_row_content(const DecisionEvent& decision, RowContent& content, const 
         }
     };
     // `stored` is a copy, because no reference can be bound to a bit-field. If the id of an algorithm's text does not
-    // fit into its 28 bits, the algorithm is left out.
+    // fit into the 28 bits of `content.algorithm`, the algorithm is left out.
 #define DECISION_FIELD(key, member, ...)                 \
     {                                                    \
         auto stored = content.key;                       \
@@ -73,7 +73,7 @@ bool fill_row_content(const DecisionEvent& decision, RowContent& content, const 
     return true;
 }
 
-/// Returns the decision that a row holds. `text_of(id)` returns a view of a text.
+/// Returns the decision that `content` holds. `text_of(id)` returns a view of the text with this id.
 template <class TextOf>
 DecisionEvent decision_of_content(const RowContent& content, const TextOf& text_of) {
     DecisionEvent decision;

@@ -1,5 +1,5 @@
-// Cubins: ELF files with a section `.text.NAME` for each kernel, and for each function that kernels call. Functions
-// that are compiled with a kernel lie in its section.
+// Reads cubins. A cubin is an ELF file with a section `.text.NAME` for each kernel and for each separately compiled
+// function that kernels call. A function that is compiled together with a kernel lies in the kernel's section.
 #include <elf.h>
 
 #include "record/kernels/kinds.hpp"
@@ -12,14 +12,15 @@ constexpr unsigned char is_kernel_flag = 16;  // STO_CUDA_ENTRY
 
 std::optional<Elf64_Ehdr> header_of(Bytes cubin) {
     const auto header = value_at<Elf64_Ehdr>(cubin, 0);
+    // If e_shnum is 0, the file has 65,280 or more sections.
     if (!header || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != machine_cuda ||
-        header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum == 0)  // 0: 65,280 or more
+        header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum == 0)
         return std::nullopt;
     return header;
 }
 
-/// Returns the architecture of a cubin. Its place in e_flags changed with CUDA 13, whose cubins have another mark in
-/// e_ident.
+/// Returns the architecture of a cubin from e_flags. CUDA 13 moved the architecture to other bits of e_flags; its
+/// cubins have the value 0x41 in e_ident[EI_OSABI].
 unsigned architecture_of(const Elf64_Ehdr& header) {
     constexpr unsigned char since_cuda_13 = 0x41;
     return (header.e_ident[EI_OSABI] == since_cuda_13 ? header.e_flags >> 8 : header.e_flags) & 255;
@@ -50,8 +51,8 @@ class Cubin {
 
     std::string_view name(const Elf64_Shdr& section) const { return text_at(names_, section.sh_name); }
 
-    /// Tells whether the code in a section is a kernel. The low 24 bits of the section's sh_info are the number of
-    /// the function's symbol.
+    /// Tells whether the code in a section, which has the number `index`, is a kernel or a function. The low 24 bits
+    /// of the section's sh_info are the number of the symbol of its code.
     FunctionKind function_kind(const Elf64_Shdr& section, unsigned index) const {
         const auto symbol = value_at<Elf64_Sym>(symbols_, (section.sh_info & 0xffffff) * sizeof(Elf64_Sym));
         if (!symbol || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx != index)
@@ -107,7 +108,7 @@ void scan_cubin(Bytes bytes, const KernelVisitor& visitor, ImageFacts& facts) {
     if (!knows_instructions_of(architecture)) facts.doubt = "is for an architecture whose instructions are not known";
     const Cubin cubin(bytes, *header);
     cubin.add_symbols(facts);
-    TensorFormats in_functions = 0;  // formats of functions, which any kernel may call by a pointer
+    TensorFormats in_functions = 0;  // formats in functions, which any kernel may call by a pointer
     for (const bool is_again : {false, true}) {
         if (is_again && in_functions == 0) break;
         for (unsigned i = 0; const auto section = cubin.section_at(i); ++i) {

@@ -1,4 +1,4 @@
-// Fatbins: cubins and texts in PTX for several architectures, each perhaps compressed.
+// Reads fatbins. A fatbin contains cubins and PTX texts for several architectures; each of them may be compressed.
 #include "record/kernels/kinds.hpp"
 #include "system/mapped_memory.hpp"
 
@@ -6,7 +6,7 @@
 #include <lz4.h>
 #endif
 #ifdef FP32SHIM_HAS_ZSTD
-#define ZSTD_STATIC_LINKING_ONLY  // for a state that is not on the heap
+#define ZSTD_STATIC_LINKING_ONLY  // declares ZSTD_initStaticDCtx(), which needs no heap
 #include <zstd.h>
 #endif
 
@@ -27,10 +27,11 @@ namespace {
 using Target = std::span<std::byte>;
 
 constexpr std::uint64_t largest_unpacked = std::uint64_t{1} << 30;
-constexpr std::size_t state_size = std::size_t{1} << 18;  // zstd's, 100 to 160 KiB; its pages are made when touched
+constexpr std::size_t state_size = std::size_t{1} << 18;  // zstd's decompression state has 100 to 160 KiB; pages that
+                                                          // it does not touch cost nothing
 
-/// Unpacks bytes into `target`, and shortens `target` to the unpacked bytes. Returns the reason if that fails; empty
-/// on success.
+/// Unpacks `packed` into `target`, and shortens `target` to the unpacked bytes. Returns an empty text on success, and
+/// otherwise the reason for the failure.
 std::string_view unpack_lz4([[maybe_unused]] Bytes packed, [[maybe_unused]] Target& target) {
 #ifdef FP32SHIM_HAS_LZ4
     if (packed.size() > LZ4_MAX_INPUT_SIZE) return "is too large";
@@ -61,7 +62,8 @@ std::string_view unpack_zstd([[maybe_unused]] Bytes packed, [[maybe_unused]] Tar
 
 enum class Compression : std::uint8_t { none, lz4, zstd };
 
-/// The unpacked bytes of an entry. They live as long as this object, or as `packed` if that was not packed.
+/// The unpacked bytes of an entry. They are valid as long as this object is, or as long as `packed` is if the entry
+/// was not compressed.
 class UnpackedEntry {
   public:
     UnpackedEntry(Bytes packed, Compression packing, std::uint64_t unpacked_size) : bytes_(packed) {
@@ -83,7 +85,8 @@ class UnpackedEntry {
     }
 
     Bytes bytes() const { return bytes_; }
-    std::string_view doubt() const { return doubt_; }  ///< why there are no bytes; empty: there are
+    /// Returns the reason why the bytes could not be unpacked, or an empty text if they were unpacked.
+    std::string_view doubt() const { return doubt_; }
 
   private:
     Bytes bytes_;
@@ -96,14 +99,14 @@ class UnpackedEntry {
 struct FatbinHeader {
     std::uint32_t magic;
     std::uint16_t version, header_size;
-    std::uint64_t size;  ///< size of the entries
+    std::uint64_t size;  ///< size of all entries together, in bytes
 };
 
 /// Header of an entry, as `fatbinary` of CUDA 11 to 13 writes it.
 struct FatbinEntryHeader {
     std::uint16_t kind, version;
     std::uint32_t header_size;
-    std::uint64_t size;  ///< size of the contents, as they are stored
+    std::uint64_t size;  ///< size of the entry's contents as they are stored, compressed or not
     std::uint32_t packed_size, options_at;
     std::uint16_t minor, major;
     std::uint32_t architecture, name_at, name_size;
@@ -111,7 +114,9 @@ struct FatbinEntryHeader {
 };
 constexpr std::uint16_t kind_ptx = 1, kind_cubin = 2;
 constexpr std::uint64_t is_lz4 = 0x2000, is_zstd = 0x8000;
-constexpr std::uint64_t is_specific = 0x100000, is_for_family = 0x200000;  // sm_90a, sm_100f
+// Code with the flag `is_specific` runs on one architecture only, such as sm_90a. Code with the flag `is_for_family`
+// runs on one family of architectures, such as sm_100f.
+constexpr std::uint64_t is_specific = 0x100000, is_for_family = 0x200000;
 
 struct FatbinEntry {
     FatbinEntryHeader header;
@@ -134,8 +139,10 @@ bool visit_entries(Bytes fatbin, auto visit) {
     return true;
 }
 
-/// Returns true if the device can run an entry: machine code on the same major architecture from its minor on, PTX on
-/// any later one; only on itself if it is specific ("CUDA Programming Guide", binary and PTX compatibility).
+/// Returns true if a device of architecture `device` can run the entry. Machine code runs on the same major
+/// architecture with the same or a higher minor number, and PTX on the same or any later architecture. Code that is
+/// specific to an architecture runs on this architecture only ("CUDA Programming Guide", binary and PTX
+/// compatibility).
 bool can_run(const FatbinEntryHeader& entry, unsigned device) {
     if ((entry.flags & is_specific) != 0) return entry.architecture == device;
     const bool is_bound = entry.kind == kind_cubin || (entry.flags & is_for_family) != 0;
@@ -186,8 +193,9 @@ void scan_fatbin(Bytes fatbin, unsigned device, const KernelVisitor& visitor, Im
         facts.doubt = "is a damaged fatbin";
     else if (!facts.has_code)
         visit_entries(fatbin, [&](const FatbinEntry& entry) {
+            // Kind 8 is NVVM, an intermediate code that is linked at run time.
             if (entry.header.kind != kind_cubin && entry.header.kind != kind_ptx)
-                facts.doubt = "is in an intermediate code that is not known";  // 8: NVVM, for linking at run time
+                facts.doubt = "is in an intermediate code that is not known";
         });
 }
 

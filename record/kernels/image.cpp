@@ -13,8 +13,8 @@ bool is_text(Bytes beginning) {
     return first == std::string_view::npos ? !text.empty() : text[first] == '.' || text[first] == '/';
 }
 
-/// Returns the size of a text, its zero included. If that is not there yet: the size up to the end of the page in
-/// which the next byte lies, since a page that has a byte of the text may be read as a whole.
+/// Returns the size of a text with its terminating zero. If `beginning` has no zero, the text continues in the page
+/// of the next byte, so the function returns the size up to the end of this page, which may be read as a whole.
 std::uint64_t text_size(Bytes beginning) {
     constexpr std::uint64_t page = 4096;
     const std::uint64_t size = text_at(beginning, 0).size();

@@ -1,4 +1,4 @@
-// The tensor-core instructions in machine code. instructions.def has the table.
+// Finds tensor-core instructions in machine code. The table of the instructions is instructions.def.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -20,7 +20,8 @@ enum class FormatSource : std::uint8_t { nothing, itself, field, descriptor };
 struct TensorInstruction {
     unsigned bits, oldest, newest;
     FormatSource source;
-    std::uint8_t value;  ///< formats, or the place of the field
+    std::uint8_t value;  ///< formats of the operands (itself), or number of the lowest bit of the field that tells
+                         ///< them (field)
 };
 constexpr TensorInstruction instructions[] = {
     {0, 0, 0, FormatSource::nothing, 0},
@@ -37,7 +38,7 @@ constexpr std::array<std::uint8_t, 1 << 12> instruction_of = [] {
     return places;
 }();
 
-/// The 16 bytes of an instruction.
+/// The two 64-bit halves of an instruction's 16 bytes.
 struct InstructionWords {
     std::uint64_t low, high;
     unsigned bits(unsigned shift, unsigned count) const { return low >> shift & ((1U << count) - 1); }
@@ -48,11 +49,12 @@ TensorFormats format_of(std::uint64_t field) {
     return field < std::size(formats) ? formats[field] : tensor_unknown;
 }
 
-/// Constants in the uniform registers of sm_100 to sm_110, as if the code ran from its first line to its last.
+/// Keeps track of the constants in the uniform registers of sm_100 to sm_110, as if the instructions ran in the order
+/// of their addresses, without jumps.
 class UniformRegisterValues {
   public:
     void run(const InstructionWords& words) {
-        constexpr unsigned umov_of_constant = 0x882, always = 7;  // bits 12-15: the predicate
+        constexpr unsigned umov_of_constant = 0x882, always = 7;  // bits 12 to 15 select the predicate
         const unsigned target = words.bits(16, 8);
         if (words.bits(0, 12) == umov_of_constant && words.bits(12, 4) == always) {
             value_[target] = static_cast<std::uint32_t>(words.low >> 32);
@@ -62,12 +64,16 @@ class UniformRegisterValues {
         }
     }
 
-    /// Returns the format of UTC*MMA: its kind is in the instruction, and for FP16, BF16 and TF32 the type of the
-    /// operands is in the descriptor, a uniform register ("Instruction descriptor" in the PTX ISA).
+    /// Returns the format of the operands of a UTC*MMA instruction. The instruction itself tells its kind. An
+    /// instruction of the kind UTCHMMA multiplies FP16, BF16 or TF32; a uniform register, the descriptor, tells which
+    /// of these formats ("Instruction descriptor" in the PTX ISA).
     ///
-    ///     instruction   low 63: UTCOMMA, of FP4 | low 40-47: the register before the descriptor's
-    ///                   high 8-9: 0 UTCHMMA, 1 UTCIMMA, 3 UTCQMMA
-    ///     descriptor    4-5: type of the sum, 0 or 1 | 7-9 and 10-12: types of the operands, 0 FP16, 1 BF16, 2 TF32
+    ///     bit of `low`      63      1: the kind is UTCOMMA, which multiplies FP4
+    ///                       40-47   number of the uniform register before the descriptor
+    ///     bit of `high`     8-9     kind: 0 UTCHMMA, 1 UTCIMMA, 3 UTCQMMA
+    ///     bit of the        4-5     type of the sum, 0 or 1
+    ///       descriptor      7-9     type of A: 0 FP16, 1 BF16, 2 TF32
+    ///                       10-12   type of B, numbered like the type of A
     TensorFormats format_of_utcmma(const InstructionWords& words) const {
         const std::uint64_t kind = words.high >> 8 & 3;
         if (words.low >> 63 != 0 || kind == 3) return tensor_fp8;
@@ -80,8 +86,9 @@ class UniformRegisterValues {
     }
 
   private:
-    /// Returns the number of registers that an instruction may write. These are all that nvdisasm prints with such a
-    /// register in front; the highest three of the 12 bits choose the kinds of their operands.
+    /// Returns the number of uniform registers that an instruction may write, or 0 if it writes none. The cases are
+    /// all instructions for which nvdisasm prints a uniform register as the first operand. Bits 9 to 11 choose the
+    /// kinds of operands, so the cases ignore these bits.
     static unsigned written_by(const InstructionWords& words) {
         switch (const unsigned name = words.bits(0, 9)) {
             case 0x097:  // UIADD3.64
@@ -89,7 +96,7 @@ class UniformRegisterValues {
             case 0x1b2:  // SYNCS
             case 0x1ce:  // ULEPC
                 return 2;
-            case 0x1ac:  // LDCU: 5 is .64, 6 .128
+            case 0x1ac:  // LDCU; its bits 9 to 11 in the high half are 5 in LDCU.64 and 6 in LDCU.128
                 return (words.high >> 9 & 7) < 5 ? 1 : (words.high >> 9 & 7) == 5 ? 2 : 4;
             case 0x02f:  // ELECT
             case 0x1c3:  // S2UR

@@ -37,8 +37,9 @@ struct OperandTypePattern {
     std::string_view pattern;
     Dtype dtype;
 };
-/// Patterns of mangled names of kernels, each with the type of operands that it shows, the narrowest type first. In
-/// such names (Itanium C++ ABI), `d` is double, `f` float, `a` signed char, `i` int and `l` long.
+/// Patterns for the mangled names of kernels, each with the type of operands that a matching name shows. The first
+/// pattern that matches decides; types narrower than float32 come first. In mangled names (Itanium C++ ABI), `d` is
+/// double, `f` float, `a` signed char, `i` int and `l` long.
 constexpr OperandTypePattern operand_types[] = {
     {"*__nv_fp8*", Dtype::float8},    {"*__nv_bfloat16*", Dtype::bfloat16},
     {"*__half*", Dtype::float16},     {"*IKa*", Dtype::int8},
@@ -51,13 +52,14 @@ constexpr OperandTypePattern operand_types[] = {
     {"*I[il]f*", Dtype::float32},     {"*I[il][il]f*", Dtype::float32},
     {"*fffE*", Dtype::float32},       {"*PKf*", Dtype::float32}};
 
-/// Words for formats and instructions below float32. If the name of a kernel has such a word, the table's answer that
-/// it multiplies in float32 is not believed.
+/// Patterns for words that name formats below float32, or instructions for these formats. If the table in names.def
+/// says that a kernel multiplies in float32, but the kernel's name matches one of these patterns, the table is not
+/// believed.
 constexpr std::string_view lower_formats[] = {"*[tT][fF]32*", "*tfloat32*", "*[bB][fF]16x*", "*[hH][mM][mM][aA]*",
                                               "*[hH][gG][mM][mM][aA]*"};
 
-/// Globs for the names of NVIDIA's libraries that have kernels. A name ends before ".so", or before the hash that
-/// auditwheel adds. libcudart has no kernels.
+/// Globs for the names of NVIDIA's libraries that have kernels. A glob is compared with the part of a file name
+/// before its first `.` or `-`, because ".so" or a hash from auditwheel follows there. libcudart has no kernels.
 constexpr std::string_view libraries[] = {
     "libcublas",   "libcublasLt",   "libcublasMp",  "libcuda",   "libcudnn*",   "libcudss*",
     "libcufft",    "libcufftMp",    "libcufftw",    "libcurand", "libcusolver", "libcusolverM[gp]",
@@ -67,9 +69,9 @@ constexpr std::string_view libraries[] = {
 constexpr std::pair<TensorFormats, std::string_view> format_names[] = {
     {tensor_fp16, "FP16"}, {tensor_bf16, "BF16"},       {tensor_tf32, "TF32"},
     {tensor_fp8, "FP8"},   {tensor_integer, "integer"}, {tensor_unknown, "unknown"}};
-constexpr TensorFormats below_fp32 = 95;  // all formats of the table
+constexpr TensorFormats below_fp32 = 95;  // all formats in `format_names`
 
-/// A part of a sentence that is composed at compile time, of at most 120 characters.
+/// A part of a sentence, of at most 120 characters, that is composed at compile time.
 struct StaticText {
     char text[120] = {};
     std::size_t size = 0;
@@ -78,7 +80,8 @@ struct StaticText {
     }
 };
 
-/// The clause for each set of tensor-core formats in the code of a kernel whose name tells nothing.
+/// The clauses for kernels whose names tell nothing. The clause with the index `set` is for a kernel whose code has
+/// instructions of the formats in `set`.
 constexpr auto doubt_clauses = [] {
     std::array<StaticText, below_fp32 + 1> all{};
     for (std::size_t set = 1; set < all.size(); ++set) {
@@ -95,8 +98,8 @@ constexpr auto doubt_clauses = [] {
     return all;
 }();
 
-/// Returns the tensor-core formats that the code of a kernel may have if its name was judged rightly. If there are
-/// any, an instruction whose format cannot be told is allowed too.
+/// Returns the tensor-core formats that may occur in the code of a kernel if the judgement by its name is right. If
+/// the result is not empty, it contains tensor_unknown too.
 TensorFormats allowed_by(const KernelJudgement& judgement) {
     const auto [multiplies, dtype, applied, doubt] = judgement;
     TensorFormats allowed = 0;
@@ -110,7 +113,7 @@ TensorFormats allowed_by(const KernelJudgement& judgement) {
     return multiplies && allowed != 0 ? allowed | tensor_unknown : 0;
 }
 
-/// Returns the first of the rules or types whose pattern matches; nullptr: none does.
+/// Returns the first row whose pattern matches `name`, or nullptr if no pattern matches.
 template <typename Row, std::size_t count>
 const Row* first_match(const Row (&rows)[count], std::string_view name) {
     const Row* row = std::ranges::find_if(rows, [&](const Row& r) { return policy::glob_matches(r.pattern, name); });
@@ -121,7 +124,7 @@ bool matches_any(std::span<const std::string_view> patterns, std::string_view na
     return std::ranges::any_of(patterns, [&](std::string_view p) { return policy::glob_matches(p, name); });
 }
 
-/// Judges a kernel by its name alone. nullopt: the name tells nothing.
+/// Judges a kernel by its name alone. Returns nullopt if the name tells nothing.
 std::optional<KernelJudgement> judge_name(std::string_view name) {
     const NameRule* rule = first_match(rules, name);
     if (rule == nullptr || rule->kind == NameRuleKind::silent) return std::nullopt;

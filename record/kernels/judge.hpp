@@ -1,5 +1,5 @@
-// The format in which a GPU kernel multiplies, by its name and by the instructions in its code. Uses no memory of the
-// heap.
+// Finds out the format in which a GPU kernel multiplies, from the kernel's name and the instructions in its code.
+// Uses no heap.
 #pragma once
 
 #include <optional>
@@ -12,9 +12,9 @@
 namespace fp32shim::record {
 
 struct KernelEvidence {
-    std::string_view name;  ///< the driver's name of the kernel: mangled, if the kernel is C++
+    std::string_view name;  ///< name that the driver has for the kernel; a C++ kernel has a mangled name
     std::optional<TensorFormats>
-        formats;  ///< formats of the instructions in the kernel's code; absent: the code was not read
+        formats;  ///< formats of the tensor-core instructions in the kernel's code; absent: the code was not read
 };
 
 struct KernelJudgement {
@@ -22,29 +22,32 @@ struct KernelJudgement {
     bool multiplies = true;
     /// Type of the operands. float32 also stands for an unknown type.
     policy::Dtype dtype = policy::Dtype::float32;
-    /// Lowest format in which the kernel may multiply operands of float32. `unchanged`: the format is not known
-    /// (`doubt` says why), or the operands have another type.
+    /// Lowest format in which the kernel may multiply operands of float32 or float64. The value is `unchanged` if the
+    /// format is not known (`doubt` says why) or the operands are narrower than float32.
     policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
-    std::string_view doubt;  ///< a clause that follows the kernel's name; empty: none
+    std::string_view doubt;  ///< a clause, to follow the kernel's name, that tells what is not known; empty: there is
+                             ///< no doubt
 };
 
-/// Returns the judgement of a kernel of which nothing is known. `doubt`: the reason.
+/// Returns the judgement of a kernel about which nothing is known, for the reason `doubt`.
 constexpr KernelJudgement unknown_kernel(std::string_view doubt) {
     KernelJudgement judgement;
     judgement.doubt = doubt;
     return judgement;
 }
 
-/// Beginning of the names by which recordings call kernels, as functions: `kernel:ampere_sgemm_128x64_nn`.
+/// Recordings store a kernel as a function whose name is kernel_prefix and the kernel's name, such as
+/// `kernel:ampere_sgemm_128x64_nn`.
 inline constexpr std::string_view kernel_prefix = "kernel:";
-/// Stands for the name of a kernel where a graph was replayed. No kernel has a blank in its name.
+/// Recordings store a replay of a CUDA graph with this text in place of a kernel's name. No kernel has a blank in its
+/// name.
 inline constexpr std::string_view graph_replay = "graph replay";
 
-/// Judges a kernel by the table of names (names.def), then by the instructions in its code.
+/// Judges a kernel by the table of names (names.def) and by the instructions in its code.
 KernelJudgement judge_kernel(const KernelEvidence& evidence);
 
-/// Returns true for the file name of a library of NVIDIA. The code of such a library is not read, because the names
-/// of its kernels tell their formats.
+/// Returns true if `file_name` is the name of a library of NVIDIA. The code of NVIDIA's libraries is not read,
+/// because the names of their kernels tell the formats.
 bool is_nvidia_library(std::string_view file_name);
 
 }  // namespace fp32shim::record

@@ -1,5 +1,5 @@
-// The kinds of code in an image: machine code (cubins), text (PTX), and several of them in one (fatbins). A function
-// with a parameter `facts` adds to what is known of the image.
+// Functions for the three kinds of images: cubins have machine code, PTX is text, and a fatbin contains several
+// cubins and PTX texts. A function with a parameter `facts` adds facts about the image to it.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,17 @@ namespace fp32shim::record {
 
 using Bytes = std::span<const std::byte>;
 
-/// The largest size or offset that is believed. A larger one counts as damage, so that sums of two do not overflow.
+/// The largest size or offset that is believed. A larger value counts as damage, so that the sum of two believed
+/// values does not overflow.
 inline constexpr std::uint64_t largest_size = std::uint64_t{1} << 40;
 
-/// Returns `size` bytes from `offset` on; nullopt: they are not all there.
+/// Returns the `size` bytes of `bytes` that begin at `offset`, or nullopt if `bytes` ends earlier.
 inline std::optional<Bytes> part_of(Bytes bytes, std::uint64_t offset, std::uint64_t size) {
     if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
     return bytes.subspan(offset, size);
 }
 
-/// Returns a copy of the value at `offset`; nullopt: it is not all there.
+/// Returns a copy of the value at `offset` in `bytes`, or nullopt if `bytes` ends earlier.
 template <class Value>
 std::optional<Value> value_at(Bytes bytes, std::uint64_t offset) {
     const auto found = part_of(bytes, offset, sizeof(Value));
@@ -33,7 +34,7 @@ std::optional<Value> value_at(Bytes bytes, std::uint64_t offset) {
     return value;
 }
 
-/// Returns the text at `offset`, up to a zero byte or the end.
+/// Returns the text that begins at `offset` in `bytes` and ends before a zero byte or at the end of `bytes`.
 inline std::string_view text_at(Bytes bytes, std::uint64_t offset) {
     if (offset >= bytes.size()) return {};
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + offset, bytes.size() - offset);
@@ -44,19 +45,22 @@ inline std::string_view text_at(Bytes bytes, std::uint64_t offset) {
 
 inline constexpr std::string_view other_image = "calls functions that are not in its image";
 
-/// Returns true for a function that the CUDA driver defines, such as vprintf. No such function multiplies matrices.
+/// Returns true if `name` is a function that the CUDA driver defines for kernels, such as vprintf. The driver's
+/// functions multiply no matrices.
 bool is_function_of_driver(std::string_view name);
 
-/// Returns true for the functions by which kernels launch kernels.
+/// Returns true if `name` is a function by which kernels launch other kernels.
 bool is_launch_function(std::string_view name);
 
-/// Returns true if instructions.def has the instructions of an architecture, 10·major + minor.
+/// Returns true if instructions.def has the instructions of `architecture`, which is 10·major + minor.
 bool knows_instructions_of(unsigned architecture);
 
-/// Returns the formats of the tensor-core instructions in the code of one function.
+/// Returns the formats of the tensor-core instructions in `code`, the machine code of one function for
+/// `architecture`.
 TensorFormats tensor_formats_in_code(Bytes code, unsigned architecture);
 
-/// Returns the size of a cubin, as image_size() does; 0: it is none.
+/// Returns the size of the cubin that starts with `beginning`, as image_size() does, or 0 if the bytes are not a
+/// cubin.
 std::uint64_t cubin_size(Bytes beginning);
 
 void scan_cubin(Bytes cubin, const KernelVisitor& visitor, ImageFacts& facts);
@@ -65,10 +69,11 @@ void scan_ptx(std::string_view text, const KernelVisitor& visitor, ImageFacts& f
 
 inline constexpr std::uint32_t fatbin_magic = 0xba55ed50;
 
-/// Returns the size of a fatbin, as image_size() does; 0: it is too large.
+/// Returns the size of the fatbin that starts with `beginning`, as image_size() does, or 0 if the fatbin is too
+/// large.
 std::uint64_t fatbin_size(Bytes beginning);
 
-/// Scans the entries that a device of this architecture would run.
+/// Scans the entries of the fatbin that a device of architecture `device` would run.
 void scan_fatbin(Bytes fatbin, unsigned device, const KernelVisitor& visitor, ImageFacts& facts);
 
 }  // namespace fp32shim::record

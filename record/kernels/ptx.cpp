@@ -1,4 +1,4 @@
-// PTX: text in which each `.entry` begins a kernel and each `.func` a function that kernels call.
+// Reads PTX texts. Each `.entry` in a PTX text begins a kernel, and each `.func` begins a function that kernels call.
 #include <iterator>
 
 #include "record/kernels/kinds.hpp"
@@ -11,12 +11,13 @@ bool is_in_word(char letter) {
            letter == '_' || letter == '$' || letter == '.' || letter == '%';
 }
 
-/// Cuts a text into words, such as `.entry`, `mma.sp::ordered_metadata.sync` and `%r1`, and single other characters.
+/// Cuts a text into words, such as `.entry`, `mma.sp::ordered_metadata.sync` and `%r1`. Each other character, such as
+/// `;`, counts as a word by itself.
 class PtxTokenizer {
   public:
     explicit PtxTokenizer(std::string_view text) : rest_(text) {}
 
-    /// Returns the next word; an empty one at the end of the text.
+    /// Returns the next word, or an empty word at the end of the text.
     std::string_view next() {
         for (;;) {
             if (rest_.starts_with("//"))
@@ -57,7 +58,7 @@ struct NamedFormats {
     TensorFormats formats;
 };
 
-/// Types of operands and sums, by the PTX ISA's chapters on the instructions.
+/// Names of the types of operands and sums, from the PTX ISA's chapters on the instructions.
 constexpr NamedFormats ptx_types[] = {
     {"f16", tensor_fp16},   {"bf16", tensor_bf16},  {"tf32", tensor_tf32},   {"f64", tensor_fp64},
     {"e4m3", tensor_fp8},   {"e5m2", tensor_fp8},   {"e3m2", tensor_fp8},    {"e2m3", tensor_fp8},
@@ -65,7 +66,8 @@ constexpr NamedFormats ptx_types[] = {
     {"u4", tensor_integer}, {"b1", tensor_integer}, {"f32", tensor_unknown}, {"s32", tensor_unknown},
 };
 
-/// Kinds of tcgen05.mma, which does not name types. The descriptor of kind f16 tells FP16 from BF16.
+/// Names of the kinds of tcgen05.mma, whose text does not name types. Only the descriptor of an instruction of kind
+/// f16 tells if the operands are FP16 or BF16.
 constexpr NamedFormats kinds[] = {
     {"kind::f16", tensor_fp16 | tensor_bf16},
     {"kind::tf32", tensor_tf32},
@@ -76,7 +78,8 @@ constexpr NamedFormats kinds[] = {
     {"kind::mxf4nvf4", tensor_fp8},
 };
 
-/// Returns the formats of an instruction that multiplies matrices, `mma.…`, `wgmma.mma_async.…` and the like.
+/// Returns the formats of the operands of an instruction that multiplies matrices. The instruction begins with
+/// `mma.`, `wgmma.mma_async.` or the like.
 TensorFormats formats_of(std::string_view instruction) {
     const auto cut = [&] {
         const std::size_t end = std::min(instruction.find('.'), instruction.size());
@@ -85,7 +88,8 @@ TensorFormats formats_of(std::string_view instruction) {
         return part;
     };
     const std::string_view family = cut();
-    TensorFormats named[4] = {};  // formats of the result, A, B and C; of the result and C only, if A and B are FP16
+    TensorFormats named[4] = {};  // formats of the result, A, B and C; wmma names only those of the result and C if A
+                                  // and B are FP16
     std::size_t count = 0;
     while (!instruction.empty()) {
         const std::string_view part = cut();
@@ -99,7 +103,8 @@ TensorFormats formats_of(std::string_view instruction) {
     return count < 3 ? tensor_unknown : named[1] | named[2];
 }
 
-/// Visits the kernels in a text with their own formats, and returns the formats in its functions.
+/// Visits each kernel in `text` with the formats in the kernel's own code. Returns the formats in the functions in
+/// `text`.
 TensorFormats visit_kernels(std::string_view text, ImageFacts& facts, const KernelVisitor& visitor) {
     enum { nothing, kernel, function } part = nothing;
     TensorFormats in_functions = 0, formats = 0;
@@ -114,8 +119,8 @@ TensorFormats visit_kernels(std::string_view text, ImageFacts& facts, const Kern
     PtxTokenizer words(text);
     for (std::string_view word = words.next(); !word.empty(); word = words.next()) {
         const char first = word.front();
-        // ptxas takes directives without spaces between them, `.visible.entry`, and spaces before `.sync` in
-        // `mma.sync`.
+        // ptxas accepts directives without spaces between them, such as `.visible.entry`, and spaces before `.sync`
+        // in `mma.sync`.
         if (word.find(".extern") != std::string_view::npos) is_external = true;
         if (word.ends_with(".entry") || word.ends_with(".func")) {
             end_part();
@@ -123,7 +128,7 @@ TensorFormats visit_kernels(std::string_view text, ImageFacts& facts, const Kern
             name = {};
             is_name_next = true;
             parentheses = 0;
-        } else if (is_name_next && (first == '(' || first == ')')) {  // around the results of a function
+        } else if (is_name_next && (first == '(' || first == ')')) {  // parentheses enclose the results of a function
             parentheses += first == '(' ? 1 : -1;
         } else if (is_name_next && parentheses == 0 && first != '.') {
             name = word;

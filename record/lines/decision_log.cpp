@@ -15,7 +15,7 @@ namespace fp32shim::record {
 
 namespace {
 
-// Returns the buffer without its first byte. In that byte write_buffer() can place a line feed, to end a torn line.
+// Returns the buffer without its first byte, in which write_buffer() can put a line feed to end a torn line.
 std::span<char> line_in(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
 
@@ -23,8 +23,8 @@ int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
     return system::raw::retry_if_interrupted([&] { return system::raw::open(path, flags, mode); });
 }
 
-/// Returns true if the file belongs to this user or root. In a folder like /tmp, another user may have created the
-/// file in order to read the log.
+/// Returns true if the open file belongs to this user or to root. In a folder like /tmp, another user may have
+/// created the file in order to read the log.
 bool is_own_or_roots(int descriptor) {
     struct stat status {};
     if (system::raw::fstat(descriptor, status) < 0) return false;
@@ -78,7 +78,7 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
         return;
     }
     int error = write_buffer(buffer, format());
-    // recover() has used the buffer, so the line is formatted again.
+    // recover() may have overwritten the buffer, so the line is formatted again.
     if (error == EBADF && recover(buffer)) error = write_buffer(buffer, format());
     handle_write_result(error, buffer);
 }
@@ -95,7 +95,8 @@ bool DecisionLog::recover(LogBuffer buffer) {
     return error == 0;
 }
 
-/// Opens the log for a forked child and writes its first line. The caller holds the lock.
+/// Opens the log for a forked child and writes the child's `start` event. Returns false if the log could not be
+/// opened. The caller must hold `lock_`.
 bool DecisionLog::begin_in_child(LogBuffer buffer) {
     facts_.forked_from = facts_.pid;
     dropped_.store(0, std::memory_order_relaxed);
@@ -124,10 +125,10 @@ bool DecisionLog::begin_in_child(LogBuffer buffer) {
 
 /// Opens the log's file, `path_`. Returns 0 or an errno.
 int DecisionLog::open_file() {
-    // O_NONBLOCK: opening a pipe that has no reader fails at once instead of waiting.
+    // With O_NONBLOCK, opening a pipe that has no reader fails at once instead of waiting.
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    // O_EXCL follows no link and fails for an existing file. So a new file, whose mode is chosen here, is told from
-    // an existing one.
+    // With O_EXCL, open() follows no link and fails for an existing file. So the mode is set only for a file that
+    // this call creates.
     int descriptor = open_uninterrupted(path_, flags | O_EXCL, mode_);
     if (descriptor >= 0) {
         system::raw::fchmod(descriptor, mode_);
@@ -142,8 +143,9 @@ int DecisionLog::open_file() {
     return descriptor_.keep(descriptor);
 }
 
-/// Writes the line of `size` bytes that begins at buffer[1]. buffer[0] may take a line feed, to end an earlier line
-/// that was written in part. Returns 0 or an errno; EBADF: the program has closed or replaced the log's descriptor.
+/// Writes the line of `size` bytes that begins at buffer[1]. If an earlier line was written only in part, writes a
+/// line feed in buffer[0] before it. Returns 0 or an errno. EBADF means that the program has closed or replaced the
+/// log's descriptor.
 int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
     const int descriptor = descriptor_.number();
     if (!descriptor_.is_own_file(descriptor)) return EBADF;
@@ -158,7 +160,8 @@ int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
         const long result = system::raw::retry_if_interrupted(
             [&] { return system::raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
-            position += static_cast<std::size_t>(result);  // after a short write, the next write returns the reason
+            position += static_cast<std::size_t>(result);  // if the write was short, the next write fails with the
+                                                           // reason
             continue;
         }
         if (result == -EPIPE) hold.consume_pending_signal(SIGPIPE);
@@ -170,8 +173,8 @@ int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
     return 0;
 }
 
-/// Handles a result of write_buffer(). If `error` is an errno, counts a lost line. If it is 0, reports the lines lost
-/// before.
+/// Handles `error`, a result of write_buffer(). If `error` is an errno, counts a lost line. If `error` is 0, writes
+/// an event that reports the lines lost before.
 void DecisionLog::handle_write_result(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
@@ -180,7 +183,7 @@ void DecisionLog::handle_write_result(int error, LogBuffer buffer) {
     }
     if (dropped_.load(std::memory_order_relaxed) == 0) return;
     const std::int64_t dropped = dropped_.exchange(0, std::memory_order_relaxed);
-    if (dropped == 0) return;  // another thread reports the lost lines
+    if (dropped == 0) return;  // another thread is reporting the lost lines
     ErrorEvent event;
     event.code = ErrorCode::lines_dropped;
     event.detail = "this many lines before this one could not be written";

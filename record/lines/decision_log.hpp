@@ -1,8 +1,10 @@
-// Last step of a call if `FP32_MATMUL_LOG` names a `.jsonl` file: each event becomes one line, in one write.
+// Writes a decision log, if `FP32_MATMUL_LOG` names a `.jsonl` file. Each event becomes one line, which is written in
+// one call of write().
 //
 // The log runs inside other people's programs. So it makes raw system calls only, leaves errno alone, and holds
-// SIGPIPE and SIGXFSZ back. Once open, it allocates nothing and needs no large stack frame. It writes only to its own
-// descriptor: the program may have closed that, and its number may now belong to another file.
+// SIGPIPE and SIGXFSZ back. An open log allocates nothing and needs no large stack frame. Before each write, the log
+// checks that its descriptor still refers to its own file, because the program may have closed the descriptor and its
+// number may now belong to another file.
 #pragma once
 
 #include <atomic>
@@ -20,16 +22,18 @@
 
 namespace fp32shim::record {
 
-/// Size of the buffer in which DecisionLog composes a line. The caller passes a buffer to each call. The buffer lies
-/// on the heap or in thread-local memory, since threads may have only 16 KB of stack.
+/// Size of the buffer in which DecisionLog composes a line. The caller passes a buffer to each call. The buffer
+/// should be on the heap or in thread-local memory, because a thread may have only 16 KB of stack.
 inline constexpr std::size_t log_buffer_size = 4096;
 using LogBuffer = std::span<char, log_buffer_size>;
 
-/// An open log. Make one on the heap and keep it: threads may write until the process ends.
+/// A decision log. The object should be on the heap and never be destroyed, because threads may write to the log
+/// until the process ends.
 ///
 /// The file is opened with O_APPEND, so that several processes may share it, and is never truncated. Only its owner
-/// can read a new file, unless open() gets another `mode`. Symbolic links are refused, and so are files of users
-/// other than this one and root. Writes never wait for a reader: lines that a full pipe does not take are dropped.
+/// can read a new file, unless open() gets another `mode`. Symbolic links are refused, and so are files that belong
+/// neither to this user nor to root. Writes never wait for a reader, and lines for which a full pipe has no space are
+/// dropped.
 class DecisionLog {
   public:
     DecisionLog() = default;
@@ -40,17 +44,19 @@ class DecisionLog {
     DecisionLog& operator=(const DecisionLog&) = delete;
 
     /// Expands `name` (log_path.hpp), opens the file and writes the `start` event. A new file gets exactly the
-    /// permission bits `mode`, whatever the umask; an existing file keeps its own. A forked child takes its `start`
-    /// event from `in_force`, since a reload may have changed the settings; without `in_force` it repeats `start`.
-    /// Returns an empty string, or a one-line error with a remedy. After an error the log stays closed, and writing
-    /// to it does nothing. Call once, before any other thread knows the log. Allocates.
+    /// permission bits `mode`, whatever the umask; an existing file keeps its own. A forked child gets its `start`
+    /// event from `in_force`, because a reload may have changed the settings; if `in_force` is nullptr, it writes
+    /// `start` again. Returns an empty string on success, and otherwise an error of one line with a remedy. After an
+    /// error the log stays closed, and writing to it does nothing. Must be called once, before another thread uses
+    /// the log. Allocates memory.
     std::string open(std::string_view name, const ProcessFacts& facts, const StartEvent& start, LogBuffer buffer,
                      std::uint32_t mode = 0600, const StartEvent& (*in_force)() = nullptr);
 
-    /// Writes one line. In a forked child the first call also writes the child's own `start` event: into the child's
-    /// own file if the name has `%p`, else into the shared file. A line that cannot be written is counted. The first
-    /// failure of a process is reported on stderr. When a line succeeds again, an `error` event says how many were
-    /// lost. Thread-safe, also after fork. A signal handler needs a buffer of its own.
+    /// Writes one line. In a forked child, the first call also writes the child's own `start` event. It goes into the
+    /// child's own file if the log's name has `%p`, and otherwise into the file that parent and child share. A line
+    /// that cannot be written is counted. The first failure of a process is reported on stderr. When a line can be
+    /// written again, an `error` event says how many lines were lost. Thread-safe, also after fork. A signal handler
+    /// must pass a buffer of its own.
     void write(const DecisionEvent& event, LogBuffer buffer);
     void write(const ErrorEvent& event, LogBuffer buffer);
 
@@ -69,22 +75,23 @@ class DecisionLog {
     void stop_logging(int error, LogBuffer buffer);
     void warn_once(int error, std::string_view consequence, LogBuffer buffer);
 
-    // fork_generation() of the process that owns the members below; 0 until open() succeeds. A forked child stores
-    // its own value here after it has made the other members its own.
+    // The fork_generation() of the process for which the other members are valid; 0 until open() succeeds. A forked
+    // child stores its own fork_generation() here after it has changed the other members for itself.
     std::atomic<std::uint32_t> owner_{0};
-    system::OwnDescriptor descriptor_;   // recover() checks it again, under the lock
-    std::atomic<bool> reopened_{false};  // reopens once per process only: a program that keeps closing the log is
-                                         // left alone
+    system::OwnDescriptor descriptor_;   // recover() checks the descriptor again after it has taken `lock_`
+    std::atomic<bool> reopened_{false};  // the log has been reopened; this happens only once per process, in case the
+                                         // program keeps closing it
     std::atomic<bool> gave_up_{false};
     std::atomic<bool> torn_{false};  // the file ends in an incomplete line, so the next write begins with a line feed
     std::atomic<std::int64_t> dropped_{0};
     system::OncePerProcess warning_;
     system::ForkSafeLock lock_;
 
-    // After open() only begin_in_child() changes path_, facts_.pid and facts_.forked_from, under the lock and before
-    // `owner_` names the child. Only expand_path() uses facts_.pid: for lines, the kernel tells the process id.
-    char name_[path_capacity] = {};  // the absolute name, with placeholders
-    char path_[path_capacity] = {};  // the name after replacing its placeholders, for the process `owner_`
+    // After open(), only begin_in_child() changes path_, facts_.pid and facts_.forked_from. It holds `lock_`
+    // meanwhile, and stores `owner_` afterwards. Only expand_path() uses facts_.pid, because lines get the process id
+    // from the kernel.
+    char name_[path_capacity] = {};  // the absolute path with its placeholders
+    char path_[path_capacity] = {};  // the path in which placeholders are replaced for the process `owner_`
     ProcessFacts facts_;
     StartEvent start_;
     const StartEvent& (*in_force_)() = nullptr;

@@ -1,4 +1,4 @@
-// Formats a decision as one line for people. event_lines.cpp formats the same event as JSON.
+// Formats a decision as one line for people. event_lines.cpp formats decisions as JSON.
 #include "record/lines/event_lines.hpp"
 
 #include "policy/words.hpp"
@@ -8,7 +8,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// Words for the values of How. They follow the format's name: `tf32 by rounding operands`.
+/// Words for the values of How. They follow the name of a format, as in `tf32 by rounding operands`.
 constexpr policy::NamedValue<How> ways[] = {
     {"", How::forward},
     {" by rounding operands", How::round_operands},

@@ -7,8 +7,9 @@
 namespace fp32shim::record {
 namespace {
 
-/// Writes one flat JSON object on one line. Every key is always written; an absent value becomes null. The functions
-/// for decisions have the names of the kinds in decision_fields.def, which also says what each kind writes as null.
+/// Writes one flat JSON object on one line. Every key is always written; an absent value becomes null. The member
+/// functions have the names of the kinds of fields in decision_fields.def, where the value that each kind writes as
+/// null is listed.
 class JsonLine {
   public:
     JsonLine(std::span<char> out, std::string_view event, const ProcessFacts& facts, const TimeAndThread& moment)
@@ -26,7 +27,8 @@ class JsonLine {
         string("executable", facts.executable, 512);
     }
 
-    /// Writes a text, escaped. `limit`: see LineWriter::escaped().
+    /// Writes a text, in which characters are escaped as JSON needs it. At most `limit` bytes are written
+    /// (LineWriter::escaped()).
     void string(std::string_view key, std::string_view value, std::size_t limit) {
         if (value.empty()) return null(key);
         begin_member(key).texts("\"").escaped(value, limit).texts("\"");
@@ -76,8 +78,8 @@ class JsonLine {
 
 }  // namespace
 
-// Numbers in the calls below limit the values, in bytes between the quotes. They keep the longest line within
-// line_limit. The tests fill every value to its limit.
+// The numbers in calls of string() limit a value's size, in bytes between the quotes. They keep the longest line
+// within line_limit. Tests fill every value to its limit.
 
 std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const TimeAndThread& moment,
                          std::span<char> out) {

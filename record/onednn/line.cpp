@@ -55,7 +55,8 @@ bool begins_with_one_of(std::string_view text, std::initializer_list<std::string
     return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-/// Returns the text before the first of the `separators`, and removes it and the separator from `text`.
+/// Returns the part of `text` before the first character that is in `separators`, and removes this part and the
+/// separator from `text`.
 std::string_view take_before(std::string_view& text, std::string_view separators) {
     const std::size_t end = std::min(text.find_first_of(separators), text.size());
     const std::string_view before(text.data(), end);
@@ -63,7 +64,8 @@ std::string_view take_before(std::string_view& text, std::string_view separators
     return before;
 }
 
-/// Removes the digits at the beginning of `text`. Returns their number; -1: there are none, or it is too large.
+/// Removes the digits at the beginning of `text` and returns the number that they form, or -1 if there are no digits
+/// or the number is too large.
 std::int64_t cut_number(std::string_view& text) {
     const auto is_digit = [&] { return !text.empty() && text.front() >= '0' && text.front() <= '9'; };
     std::int64_t number = is_digit() ? 0 : -1;
@@ -74,8 +76,8 @@ std::int64_t cut_number(std::string_view& text) {
     return number;
 }
 
-/// Returns nanoseconds for a number of milliseconds that printf wrote with %g in any locale; -1: the text is no such
-/// number.
+/// Reads a number of milliseconds that printf wrote with %g in any locale. Returns the time in nanoseconds, or -1 if
+/// `text` is not such a number.
 std::int64_t nanoseconds_of(std::string_view text) {
     std::int64_t number = cut_number(text), exponent = 6;
     if (number < 0) return -1;
@@ -105,8 +107,8 @@ std::size_t data_type(std::string_view word) {
                                     std::begin(data_types));
 }
 
-/// Removes the type at the end of a name such as `src_f32`, and returns the type; empty: the name ends in no known
-/// type.
+/// Removes the type at the end of a name such as `src_f32`. Returns the type, or an empty text if the name ends in no
+/// known type.
 std::string_view cut_type(std::string_view& name) {
     for (const NamedDataType& known : data_types) {
         if (!name.ends_with(known.word)) continue;
@@ -118,9 +120,9 @@ std::string_view cut_type(std::string_view& name) {
     return {};
 }
 
-/// Reads descriptions of tensors: `src:f32:a:blocked:ab::f0 wei:...`; before 3.6 `src_f32::blocked:ab:f0 wei_...`. In
-/// a partition they are called `in0_f32:...`. Returns the place of the narrowest type in the table; nullopt: there is
-/// none.
+/// Reads descriptions of tensors, such as `src:f32:a:blocked:ab::f0 wei:...`, or `src_f32::blocked:ab:f0 wei_...`
+/// before oneDNN 3.6. Tensors of a partition have names such as `in0_f32:...`. Sets the types in `execution`. Returns
+/// the index of the narrowest type in `data_types`, or nullopt if `tensors` has no tensor but biases and masks.
 std::optional<std::size_t> read_types(std::string_view tensors, OneDnnExecution& execution) {
     std::optional<std::size_t> narrowest;
     while (!tensors.empty()) {
@@ -139,9 +141,10 @@ std::optional<std::size_t> read_types(std::string_view tensors, OneDnnExecution&
     return narrowest;
 }
 
-constexpr std::size_t max_dimensions = 12;  // DNNL_MAX_NDIMS
+constexpr std::size_t max_dimensions = 12;  // oneDNN's DNNL_MAX_NDIMS
 
-/// Reads `8x64x96`. Returns the number of dimensions; 0: it is something else.
+/// Reads a text such as `8x64x96` into `dimensions`. Returns the number of dimensions, or 0 if the text has another
+/// form.
 std::size_t read_dimensions(std::string_view text, std::array<std::int64_t, max_dimensions>& dimensions) {
     for (std::size_t count = 0; count < max_dimensions;) {
         dimensions[count] = cut_number(text);
@@ -153,7 +156,8 @@ std::size_t read_dimensions(std::string_view text, std::array<std::int64_t, max_
     return 0;
 }
 
-/// Reads the shape of a matmul: `8x64x96:8x96x32`; up to 3.0 with `:8x64x32`.
+/// Reads the shape of a matmul, such as `8x64x96:8x96x32`. Up to oneDNN 3.0, the shape of the result follows, such as
+/// `:8x64x32`.
 void read_matmul(std::string_view shape, OneDnnExecution& execution) {
     std::array<std::int64_t, max_dimensions> source = {}, weights = {};
     const std::size_t count = read_dimensions(take_before(shape, ":"), source);
@@ -167,7 +171,7 @@ void read_matmul(std::string_view shape, OneDnnExecution& execution) {
     execution.batch = batch;
 }
 
-/// Reads the shape of an inner product: `mb64ic16ih7iw7oc128`.
+/// Reads the shape of an inner product, such as `mb64ic16ih7iw7oc128`.
 void read_inner_product(std::string_view shape, std::string_view pass, OneDnnExecution& execution) {
     std::int64_t m = -1, n = -1, k = 1;
     while (!shape.empty()) {
@@ -188,8 +192,9 @@ void read_inner_product(std::string_view shape, std::string_view pass, OneDnnExe
     execution.k = pass == "backward_weights" ? m : pass == "backward_data" ? n : k;
 }
 
-/// Returns the format in which an implementation computes float32; `unchanged`: it may do so in less than float32;
-/// nullopt: a word of its name is not known.
+/// Returns the format in which an implementation multiplies float32 in the fpmath mode `mode`. The result is
+/// `unchanged` if the implementation may use float32 or a lower format, and nullopt if a word of its name is not
+/// known.
 std::optional<AppliedFormat> format_of(std::string_view implementation, std::string_view mode) {
     AppliedFormat format = AppliedFormat::fp32;
     for (bool is_last = false; !is_last;) {
@@ -204,7 +209,7 @@ std::optional<AppliedFormat> format_of(std::string_view implementation, std::str
     return format;
 }
 
-/// Sets the formats, or the reason why they are not known.
+/// Sets the formats in `execution`, or the reason why they are not known. `type` is an index in `data_types`.
 void judge_formats(std::optional<std::size_t> type, bool is_strict_sum, OneDnnExecution& execution) {
     if (!type || *type == unknown_type) {
         execution.doubt = "the line names no type that is known";
@@ -219,7 +224,7 @@ void judge_formats(std::optional<std::size_t> type, bool is_strict_sum, OneDnnEx
     const auto* const mode = std::ranges::find(modes, execution.fpmath, &FpmathMode::word);
     const auto format = format_of(execution.implementation, execution.fpmath);
     if (execution.duration_ns < 0) {
-        execution.doubt = "the line is cut off";  // so attributes may be missing
+        execution.doubt = "the line is cut off";  // so the line may lack attributes
     } else if (execution.engine != "cpu") {
         execution.doubt = "formats of other devices than CPUs are not known";
     } else if (!is_strict_sum) {
@@ -238,20 +243,22 @@ void judge_formats(std::optional<std::size_t> type, bool is_strict_sum, OneDnnEx
     }
 }
 
-/// Returns the value of `name` in a list of attributes, up to a colon; `strict`, which is the default, without it.
+/// Returns the value of the attribute `name`, up to a colon. Returns the default, `strict`, if the attribute is
+/// missing.
 std::string_view value_of(std::string_view name, std::string_view attributes) {
     const std::size_t at = attributes.find(name);
     if (at == std::string_view::npos) return "strict";
     attributes.remove_prefix(at + name.size());
     take_before(attributes, ":");
     std::string_view value = take_before(attributes, ": ,");
-    constexpr std::string_view prefix = "fpmath_mode_";  // 2.6 writes attr-fpmath_mode:fpmath_mode_bf16
+    constexpr std::string_view prefix = "fpmath_mode_";  // oneDNN 2.6 writes attr-fpmath_mode:fpmath_mode_bf16
     if (value.starts_with(prefix)) value.remove_prefix(prefix.size());
     return value;
 }
 
-/// Reads engine, number, kind, operations, formats, tensors, fpm:MODE, scratchpad:BYTES (since 3.13), implementation
-/// (since 3.6) and backend of a partition. Names of operations are the program's own, and may have commas.
+/// Reads the text about a partition of the graph API. Its fields are the engine, the number, the kind, the
+/// operations, the formats, the tensors, fpm:MODE, scratchpad:BYTES (since oneDNN 3.13), the implementation
+/// (since 3.6) and the backend. The program chooses the names of operations, so they may contain commas.
 void read_partition(std::string_view text, OneDnnExecution& execution) {
     execution.kind = "partition";
     execution.engine = take_before(text, ",");
@@ -265,13 +272,15 @@ void read_partition(std::string_view text, OneDnnExecution& execution) {
         execution.implementation = std::exchange(backend, field);
     }
     if (execution.implementation.starts_with("fpm:")) execution.implementation = {};
-    // dnnl_backend executes its products as primitives, which print lines: src/graph/backend/dnnl/executables/, 3.13.
+    // The backend dnnl_backend executes its products as primitives, which print their own lines
+    // (src/graph/backend/dnnl/executables/, 3.13).
     execution.multiplies = backend != "dnnl_backend";
     execution.doubt = "what the graph API executes in a partition is not told";
 }
 
 void read_primitive(std::string_view text, OneDnnExecution& execution) {
-    if (begins_with_one_of(text, {"cpu", "gpu"})) execution.engine = take_before(text, ",");  // not named before 1.0
+    // Versions before 1.0 name no engine.
+    if (begins_with_one_of(text, {"cpu", "gpu"})) execution.engine = take_before(text, ",");
     execution.kind = take_before(text, ",");
     execution.implementation = take_before(text, ",");
     const std::string_view pass = take_before(text, ",");
@@ -287,7 +296,7 @@ void read_primitive(std::string_view text, OneDnnExecution& execution) {
     judge_formats(type, value_of("attr-acc-mode", text) == "strict", execution);
 }
 
-/// Reads the text after `exec,`, whose time begins after `comma`.
+/// Reads `text`, which follows `exec,` in a line. The time begins after the comma at the index `comma`.
 void read_execution(std::string_view text, std::size_t comma, bool is_of_graph, OneDnnExecution& execution) {
     execution = {};
     execution.fpmath = "strict";
@@ -302,7 +311,8 @@ void read_execution(std::string_view text, std::size_t comma, bool is_of_graph, 
 void read_execution(std::string_view text, bool is_of_graph, OneDnnExecution& execution) {
     const std::size_t comma = text.rfind(',');
     read_execution(text, comma, is_of_graph, execution);
-    // No shape of a product is a number, so it belongs to the time, which has a comma in some locales: 0,5
+    // If the last field before the time is only a number, the number belongs to the time, because the shape of a
+    // product is never only a number. Some locales write a comma in the time, as in 0,5.
     std::string_view shape = execution.shape;
     if (execution.multiplies && execution.duration_ns >= 0 && cut_number(shape) >= 0 && shape.empty())
         read_execution(text, text.rfind(',', comma - 1), is_of_graph, execution);
@@ -315,7 +325,8 @@ OneDnnLineKind parse_onednn_line(std::string_view line, OneDnnExecution& executi
     const std::string_view beginning = take_before(line, ",");
     if (!is_one_of(onednn_line_beginnings, beginning)) return OneDnnLineKind::other;
     bool is_of_graph = beginning.ends_with("graph_verbose");
-    // Versions differ in the fields before: a mark of the format, a time, the part of the library.
+    // Up to three fields precede `info`, `error` or `exec`, depending on the version: a mark of the line's format, a
+    // time, and the part of the library.
     for (int field = 0; field < 4; ++field) {
         const std::string_view word = take_before(line, ",");
         is_of_graph = is_of_graph || word == "graph";

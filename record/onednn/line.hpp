@@ -1,5 +1,5 @@
-// The lines that oneDNN prints with ONEDNN_VERBOSE=1: one for each primitive that it executes. Uses no memory of the
-// heap, no locale and no floating-point arithmetic, so the preloaded library can read lines at any moment.
+// Reads the lines that oneDNN prints with ONEDNN_VERBOSE=1, one line for each primitive that it executes. Reading
+// uses no heap, no locale and no floating-point arithmetic, so the preloaded library can read lines at any moment.
 #pragma once
 
 #include <cstdint>
@@ -12,57 +12,64 @@
 namespace fp32shim::record {
 
 enum class OneDnnLineKind : std::uint8_t {
-    other,      ///< tells something else, or was not printed by oneDNN
-    execution,  ///< a primitive, or a partition of the graph API, was executed
+    other,      ///< the line tells something else, or oneDNN did not print it
+    execution,  ///< the line tells that a primitive or a partition of the graph API was executed
     error,
 };
 
-/// The first fields of all lines of oneDNN.
+/// Each line that oneDNN prints has one of these texts as its first field.
 inline constexpr std::string_view onednn_line_beginnings[] = {"onednn_verbose", "dnnl_verbose", "mkldnn_verbose",
                                                               "onednn_graph_verbose", "dnnl_graph_verbose"};
 
-/// One executed primitive. All texts are parts of the line, or static.
+/// One executed primitive. All its texts are parts of the line, or static.
 struct OneDnnExecution {
-    std::string_view kind;            ///< `matmul`, `convolution`, `rnn`; `partition` for one of the graph API
-    std::string_view implementation;  ///< `brg_matmul:avx512_core`; empty: the line names none
-    std::string_view engine;          ///< `cpu`, `gpu`, `gpu:0`; empty: the line names none
-    std::string_view fpmath;          ///< mode in the attributes; `strict` if they have none
-    std::string_view shape;           ///< `128x256:256x256`; for a partition its kind, such as `matmul_post_ops`
-    /// Types of elements: `f32`; empty: the line names none. The backward pass has the
-    /// names `source` and `weights` of the forward pass.
+    std::string_view kind;  ///< kind such as `matmul`, `convolution` or `rnn`; `partition` for a partition of the
+                            ///< graph API
+    std::string_view implementation;  ///< name such as `brg_matmul:avx512_core`; empty: the line names no
+                                      ///< implementation
+    std::string_view engine;          ///< name such as `cpu`, `gpu` or `gpu:0`; empty: the line names no engine
+    std::string_view fpmath;          ///< fpmath mode in the attributes; `strict` if the attributes have no mode
+    std::string_view shape;           ///< shape such as `128x256:256x256`; for a partition, its kind, such as
+                                      ///< `matmul_post_ops`
+    /// Types of elements, such as `f32`; empty: the line names no type. In a backward pass, source and weights are
+    /// the tensors that had these names in the forward pass.
     std::string_view source_type, weights_type;
-    /// False if the primitive multiplies no matrices (`reorder`, `pooling`), or if the products in it have lines of
-    /// their own (a partition).
+    /// False if the primitive multiplies no matrices, such as `reorder` and `pooling`, or if it is a partition whose
+    /// products have lines of their own.
     bool multiplies = true;
-    std::optional<policy::Dtype>
-        dtype;  ///< narrowest type of the primitive's tensors but the bias; absent: integers, or unknown
-    /// C is m×n, k is the summed dimension, as in MatmulCall; -1: unknown, or the primitive is no plain product.
+    std::optional<policy::Dtype> dtype;  ///< narrowest type of the primitive's tensors except bias and mask; absent:
+                                         ///< a tensor has integers, or no type is known
+    /// C has the size m×n, and k is the summed dimension, as in MatmulCall. The value -1 means that the sizes are
+    /// unknown, or that the primitive is not a plain product.
     std::int64_t m = -1, n = -1, k = -1;
     std::int64_t batch = 1;
-    /// Lowest format that types, fpmath mode and implementation permit. `unchanged`: not known (`doubt`), or the
-    /// operands are narrower than float32 anyway.
+    /// Lowest format that the types, the fpmath mode and the implementation permit. The value is `unchanged` if the
+    /// format is not known (`doubt` says why), or if the operands are narrower than float32.
     policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
-    std::optional<policy::AppliedFormat> actual;  ///< format in which the implementation computes; absent: not known
-    std::string_view doubt;         ///< a clause why `applied` or `actual` is not known; empty: they are
-    std::int64_t duration_ns = -1;  ///< -1: the line does not tell it
-    std::string_view identity;  ///< the part of the line that equal executions share: all after `exec,` but the time
+    std::optional<policy::AppliedFormat> actual;  ///< format in which the implementation multiplies; absent: the
+                                                  ///< format is not known
+    std::string_view doubt;  ///< a clause that tells why `applied` or `actual` is not known; empty: there is no doubt
+    std::int64_t duration_ns = -1;  ///< duration in nanoseconds; -1: the line does not tell it
+    std::string_view identity;      ///< the part of the line that is the same for equal executions: the text after
+                                    ///< `exec,` without the time
 };
 
-/// Beginning of the name by which recordings call a kind of primitive, as a function: `onednn_matmul`.
+/// Recordings store a primitive as a function whose name is onednn_prefix and the primitive's kind, such as
+/// `onednn_matmul`.
 inline constexpr std::string_view onednn_prefix = "onednn_";
 
-/// Beginning of the kinds of products in programs that JAX has XLA compile, for which the start-up file of Python
-/// programs (fp32shim_jax.py) writes such lines. A kind is the name of a function, as it stands, in recordings.
+/// For products in programs that JAX makes XLA compile, fp32shim_jax.py writes lines in the form of oneDNN's lines.
+/// Their kinds begin with xla_prefix. In recordings, such a kind is the name of the function, without onednn_prefix.
 inline constexpr std::string_view xla_prefix = "xla_compiled_";
 
-/// Returns true for the function of a row that was recorded from a line of oneDNN, or from one about JAX.
+/// Returns true if `function`, the function of a row, was recorded from a line of oneDNN or from a line about JAX.
 constexpr bool is_onednn_or_xla(std::string_view function) {
     return function.starts_with(onednn_prefix) || function.starts_with(xla_prefix);
 }
 
-/// Reads a line of oneDNN, whose final newline may be missing. Sets `execution` only if the line tells of an
-/// execution. If the line was cut off, the members that it lacks stay unknown. Source: src/common/verbose.cpp and
-/// src/graph/utils/verbose.cpp of oneDNN 0.21 to 3.13.
+/// Reads a line of oneDNN. A newline at its end may be missing. Sets `execution` only if the line tells about an
+/// execution. If the line was cut off, the members about the missing part stay unknown. The form of the lines is
+/// taken from src/common/verbose.cpp and src/graph/utils/verbose.cpp of oneDNN 0.21 to 3.13.
 OneDnnLineKind parse_onednn_line(std::string_view line, OneDnnExecution& execution);
 
 }  // namespace fp32shim::record

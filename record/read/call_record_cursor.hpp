@@ -11,15 +11,16 @@
 
 namespace fp32shim::record {
 
-/// Iterates over records of single calls, reading the file in pieces. For one thread.
+/// Iterates over records of single calls, and reads the file in pieces. Only one thread may use a cursor.
 template <class Entry>
 class CallRecordCursor {
   public:
-    /// `segments`: the segments with the records, in reading order. All objects must outlive the cursor.
+    /// `segments` are the segments with the records, in the order of reading. `bytes` and `segments` must outlive the
+    /// cursor.
     CallRecordCursor(const RecordingByteReader& bytes, std::span<const IndexedSegment> segments)
         : bytes_(&bytes), segments_(segments) {}
 
-    /// Returns the next record, valid until the next call; nullptr after the last.
+    /// Returns the next record, or nullptr after the last one. The record is valid until the next call of next().
     const Entry* next() {
         while (position_ == piece_.size()) {
             if (first_ == capacity && !begin_segment()) return nullptr;
@@ -29,7 +30,7 @@ class CallRecordCursor {
     }
     /// Returns the slot of the record that next() returned last.
     std::uint32_t slot() const { return slot_; }
-    /// Returns that record's offset in the file, in bytes.
+    /// Returns the offset in the file, in bytes, of the record that next() returned last.
     std::uint64_t offset() const {
         return offset_ + format::offset_of_entry<Entry>(piece_first_ + static_cast<std::uint32_t>(position_) - 1);
     }
@@ -47,7 +48,8 @@ class CallRecordCursor {
         return true;
     }
 
-    /// Reads a piece of the current segment: up to its end, or to the first unused entry.
+    /// Reads the next entries of the current segment into `piece_`, up to the end of the segment or the first unused
+    /// entry, but at most entries_of_a_piece.
     void load_piece() {
         position_ = 0;
         piece_first_ = first_;
@@ -62,7 +64,7 @@ class CallRecordCursor {
     }
 
     const RecordingByteReader* bytes_;
-    std::span<const IndexedSegment> segments_;  ///< segments that are not yet begun
+    std::span<const IndexedSegment> segments_;  ///< segments of which no entry has been read yet
     std::uint64_t offset_ = 0;                  ///< offset of the current segment
     std::uint32_t slot_ = 0;                    ///< slot of the current segment
     std::uint32_t first_ = capacity;            ///< index of the current segment's first unread entry

@@ -1,5 +1,5 @@
-// Reads the contents of a recording: counters, events, objects, changes and children. The header's facts are read
-// elsewhere (reader.cpp).
+// Reads counters, events, objects, changes of settings, children and other contents of a recording. reader.cpp reads
+// the facts about the process in the header.
 #include "record/read/reader.hpp"
 
 #include <algorithm>
@@ -44,8 +44,8 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.timed += more.timed;
 }
 
-/// Adds an estimate for the untimed calls that `total` lacks: each counts as the mean of the calls in `total`. For
-/// that mean, the longest call is limited to outlier_factor times the mean of the others.
+/// Adds an estimate for the untimed calls that `total` does not contain. Each of them counts as the mean of the calls
+/// in `total`. In this mean, the longest call counts as at most outlier_factor times the mean of the other calls.
 void add_untimed_estimate(CounterRecord& counters) {
     const auto untimed = static_cast<double>(counters.untimed);
     const double known = static_cast<double>(counters.calls) - untimed;
@@ -59,7 +59,7 @@ void add_untimed_estimate(CounterRecord& counters) {
 }
 
 /// Counts the events at the start of a segment, as long as their times rise. If the writer was interrupted, the
-/// header's count is too high: beyond the last new event lie older ones.
+/// header's count is too high, because older events follow the last new event.
 std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
@@ -68,9 +68,9 @@ std::size_t count_whole_events(const EventSegment& segment) {
     return count;
 }
 
-/// Finds the complete entries of a ring that a process may be writing. Reads each piece twice: an entry that was
-/// there at the first reading is complete at the second. If the process overwrites the ring later, the ring's `count`
-/// rises.
+/// Finds the complete entries of a ring that a process may be writing. Reads each piece twice, because an entry that
+/// was present at the first reading is complete at the second. If the process overwrites the ring later, the ring's
+/// `count` rises.
 void find_complete_events(const RecordingByteReader& bytes, SlotEventPlaces& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
@@ -86,8 +86,9 @@ void find_complete_events(const RecordingByteReader& bytes, SlotEventPlaces& eve
     }
 }
 
-/// Excludes from a ring the events up to `last_appended`, since segments of the file have copies of them. These are
-/// all events of the ring if none came after it was copied, and its first events if the copying was interrupted.
+/// Excludes from a ring the events with times up to `last_appended`, because other segments of the file have copies
+/// of them. If no event came after the ring was copied, all events are excluded. If the copying was interrupted, the
+/// ring's first events are excluded.
 void exclude_appended_events(const RecordingByteReader& bytes, SlotEventPlaces& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
@@ -106,7 +107,7 @@ std::vector<IndexedSegment> sorted_by_slot(std::vector<IndexedSegment> segments)
     return segments;
 }
 
-/// Calls `visit(entry, offset)` for each published entry of the segments.
+/// Calls `visit(entry, offset)` for each published entry in `segments`. `offset` is the entry's offset in the file.
 template <class Entry>
 void visit_published(const RecordingByteReader& bytes, std::span<const IndexedSegment> segments, const auto& visit) {
     const auto segment = std::make_unique<format::Segment<Entry>>();
@@ -118,7 +119,7 @@ void visit_published(const RecordingByteReader& bytes, std::span<const IndexedSe
     }
 }
 
-/// Reports a recording that somebody appended to this one, since nothing in it is read.
+/// Reports a problem if another recording was appended to this one, because the appended recording is not read.
 void report_appended_recording(const RecordingByteReader& bytes, std::uint32_t next_segment, ProblemList& problems) {
     constexpr std::uint64_t segment_size = format::segment_size;
     std::uint64_t offset = std::max(std::uint64_t{next_segment}, std::uint64_t{1}) * segment_size;
@@ -136,8 +137,9 @@ void report_appended_recording(const RecordingByteReader& bytes, std::uint32_t n
 
 }  // namespace
 
-/// Reads the segments in an order that is safe while the process records: an entry refers only to entries published
-/// before it, so segments with references are read before those that they refer to.
+/// Reads the segments in an order that is safe while the process records. An entry refers only to entries that were
+/// published before it. So a segment whose entries refer to others is read before the segments that contain the
+/// others.
 void RecordingReader::read_segments(const format::Header& header) {
     uncounted_calls_ = header.uncounted_calls;
     dropped_events_ = header.uncounted_events;
@@ -200,7 +202,7 @@ FingerprintCursor RecordingReader::fingerprints(std::uint32_t slot) const {
 }
 
 const format::OperandsRecord* FingerprintCursor::operands_of(const format::FingerprintRecord& entry) {
-    // Both kinds of records have the order of the calls; either may lack some.
+    // Fingerprints and operand hashes are both in the order of the calls, and either may be missing for some calls.
     while (has_more_operands_) {
         if (next_operands_ == nullptr) next_operands_ = operands_.next();
         has_more_operands_ = next_operands_ != nullptr;
@@ -237,7 +239,7 @@ void RecordingReader::read_counters(const std::vector<IndexedSegment>& segments)
                                                  // yet
     for (const IndexedSegment& segment : segments) {
         slots_.insert(segment.slot);
-        // A slot uses its entries in order, so the first piece without used entries is the last.
+        // A slot uses its entries in order, so no used entries follow the first piece without used entries.
         for (std::uint32_t first = 0; first < CounterSegment::capacity; first += counters_of_a_piece)
             if (!add_counters(segment, first, counters_by_row)) break;
     }
@@ -245,8 +247,9 @@ void RecordingReader::read_counters(const std::vector<IndexedSegment>& segments)
     total_calls_ += uncounted_calls_;
 }
 
-/// Adds up to one piece of a segment's entries, from entry `first` on, to `counters_`. `counters_by_row[row]`: index
-/// of the row's counters in `counters_`, plus 1; 0: none yet. Returns false if no entry was in use.
+/// Adds a piece of a segment's counters to `counters_`. The piece begins at the entry number `first` and has at most
+/// counters_of_a_piece entries. `counters_by_row[row]` is the index of the row's counters in `counters_` plus 1, or 0
+/// if the row has no counters yet. Returns false if no entry of the piece is in use.
 bool RecordingReader::add_counters(const IndexedSegment& segment, std::uint32_t first,
                                    std::vector<std::uint32_t>& counters_by_row) {
     CounterRecord piece[counters_of_a_piece];
@@ -299,7 +302,8 @@ void RecordingReader::read_rings(const std::vector<IndexedSegment>& rings) {
     }
 }
 
-/// Sorts each slot's segments of events. Excludes from the slot's ring the events that these segments also have.
+/// Sorts the segments with copies of full rings by slot and sequence. Excludes from the ring of each slot the events
+/// that have copies in such segments.
 void RecordingReader::arrange_events(const std::vector<IndexedSegment>& full_rings) {
     for (const IndexedSegment& segment : full_rings) events_[segment.slot].segments.push_back(segment);
     for (auto& [number, events] : events_) {
@@ -333,8 +337,8 @@ void RecordingReader::drop_misordered_segments(SlotEventPlaces& events) {
     events.last_appended = whole == 0 ? before_last : newest->entries[whole - 1].time;
 }
 
-/// Finds out how many full rings of a slot have no copy in the file. If the recording overwrites old events, counts
-/// the missing events as overwritten; otherwise reports a problem.
+/// Finds out how many full rings of a slot have no copy in the file. Counts the missing events as overwritten if the
+/// recording overwrites old events, and otherwise reports a problem.
 void RecordingReader::count_missing_events(const SlotEventPlaces& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())
@@ -392,7 +396,7 @@ std::vector<RecordedRule> RecordingReader::rules() const {
     return rules;
 }
 
-/// Reads the recorded changes of settings, oldest first.
+/// Reads the recorded changes of settings into `changes_`. The oldest change comes first.
 void RecordingReader::read_changes(const format::Header& header) {
     const std::uint32_t count = header.change_count;
     const std::uint32_t kept = std::min<std::uint32_t>(count, format::change_limit);
@@ -403,7 +407,7 @@ void RecordingReader::read_changes(const format::Header& header) {
                 to_recorded_change(header.changes[index],
                                    offsetof(format::Header, changes) + index * sizeof(format::SettingsChangeRecord)));
     }
-    // A change counts as lost, too, if its writer has not finished or was killed.
+    // Changes whose writer has not finished or was killed count as lost, too.
     lost_changes_ = count - static_cast<std::uint32_t>(changes_.size());
 }
 
@@ -411,11 +415,11 @@ void RecordingReader::read_environment(const format::Header& header) {
     for (std::size_t i = 0; i < format::environment_limit; ++i) {
         const format::EnvironmentRecord& entry = header.environment[i];
         const std::uint64_t offset = offsetof(format::Header, environment) + i * sizeof entry;
-        // Facts of newer versions are left out, and those whose texts would lie behind the end of the file.
+        // Facts that only newer versions know are left out, and so are all facts if the file has no complete header.
         if (facts_.file_size < sizeof header) break;
         if (entry.fact == 0 || entry.fact > static_cast<std::uint32_t>(EnvironmentFact::gpu)) continue;
         std::string value = row_reader_->text(entry.value, offset);
-        if (value.empty()) continue;  // the text is in a part of the file that is missing
+        if (value.empty()) continue;  // the part of the file with the text is missing
         environment_.push_back(
             {static_cast<EnvironmentFact>(entry.fact), row_reader_->text(entry.subject, offset), std::move(value)});
     }
@@ -444,7 +448,8 @@ void RecordingReader::read_children(const format::Header& header) {
         child.pid = record.pid;
         child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
         child.last_ns = std::clamp(record.last_ns, -farthest_time_ns, farthest_time_ns);
-        // Processes that note the same child at the same time take a record each.
+        // If several processes note starts of the same program at the same time, each process may use a record of its
+        // own.
         const auto known = std::ranges::find_if(children_, [&](const RecordedChild& other) {
             return other.path == child.path && other.folder == child.folder &&
                    other.interpreter == child.interpreter && other.why == child.why &&

@@ -32,12 +32,13 @@ using format::Header;
 
 // ---- the recordings that a process has mapped, by inode and not by name
 //
-// The reader may be root, while the process may belong to anybody. The process chooses the names of its files, and a
-// name may meanwhile lead to another file. So a path is opened with O_PATH, following no link. Only once the file is
-// known to be regular and the mapped one is it opened for reading.
+// The reader may be root, while the process may belong to any user. The process chooses the names of its files, and a
+// name may lead to another file by the time it is opened. So a path is first opened with O_PATH, without following
+// links. The file is opened for reading only after it is known to be a regular file and the one that the process has
+// mapped.
 
-constexpr std::size_t max_recordings = 256;  // limit per process: each reload to another name leaves the earlier
-                                             // recording mapped
+constexpr std::size_t max_recordings = 256;  // limit per process; a reload that changes the log's name leaves the
+                                             // earlier recording mapped
 constexpr std::string_view deleted_mark = " (deleted)";
 
 bool is_recording_name(std::string_view name) {
@@ -45,15 +46,15 @@ bool is_recording_name(std::string_view name) {
     return name.ends_with(recording_extension);
 }
 
-/// Mapping that may be a recording's header: the start of a file, shared and writable.
+/// A mapping in a process that may be the header of a recording. The mapping is shared and writable, and begins at
+/// the start of a file.
 struct MappedRecording {
-    std::uint32_t major = 0, minor = 0;  ///< device of the file as the kernel numbers it; stat may give another
-                                         ///< number
+    std::uint32_t major = 0, minor = 0;  ///< device of the file, as in /proc/PID/maps; stat may give another device
     std::uint64_t inode = 0;
-    std::string name;  ///< path in /proc/PID/maps, which ends in ` (deleted)` once the file is deleted
+    std::string name;  ///< path of the file in /proc/PID/maps; it ends in ` (deleted)` once the file is deleted
 };
 
-/// A line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234 /tmp/run.fp32rec`
+/// A line of /proc/PID/maps, such as `7f01c000-7f01d000 rw-s 00000000 08:01 1234 /tmp/run.fp32rec`.
 struct MapsLine {
     unsigned long begin = 0;
     char permissions[5] = {};
@@ -77,7 +78,7 @@ bool is_same_file(const MappedRecording& a, const MappedRecording& b) {
     return a.inode == b.inode && a.major == b.major && a.minor == b.minor;
 }
 
-/// Maps a regular file for a moment, and returns what /proc/self/maps says about the mapping.
+/// Maps a regular file for a moment, and returns the device, inode and path that /proc/self/maps has for the mapping.
 std::optional<MappedRecording> mapping_of(const PathOnlyFile& file) {
     const Descriptor readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (readable.number() < 0) return std::nullopt;
@@ -94,9 +95,9 @@ std::optional<MappedRecording> mapping_of(const PathOnlyFile& file) {
     return found;
 }
 
-/// Returns true if `mapped` is a mapping of the file. On btrfs and overlayfs, stat and /proc/PID/maps may give
-/// different devices for one file. In that case the function maps the file here, and compares `mapped` with
-/// /proc/self/maps.
+/// Returns true if `mapped` is a mapping of `file`. On btrfs and overlayfs, stat and /proc/PID/maps may give
+/// different devices for one file. If the devices differ, the function maps the file in this process too, and
+/// compares `mapped` with the line in /proc/self/maps.
 bool is_mapped_file(const PathOnlyFile& file, const MappedRecording& mapped) {
     struct stat status {};
     if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -106,7 +107,7 @@ bool is_mapped_file(const PathOnlyFile& file, const MappedRecording& mapped) {
     return here && is_same_file(*here, mapped);
 }
 
-/// Opens the file at `path` with O_PATH; nullptr: it is not the mapped file.
+/// Opens the file at `path` with O_PATH. Returns nullptr if it is not the file that is mapped.
 std::shared_ptr<const PathOnlyFile> open_if_mapped(const std::string& path, int flags,
                                                    const MappedRecording& mapped) {
     auto file = std::make_shared<const PathOnlyFile>(open(path.c_str(), O_PATH | O_CLOEXEC | flags));
@@ -129,7 +130,7 @@ struct FoundMappedFile {
     std::string name;                          ///< path of the file, for messages
 };
 
-/// Finds the mapped file among the open descriptors of a process.
+/// Finds the mapped file among the open descriptors of the process whose folder in /proc is `process_folder`.
 FoundMappedFile find_among_descriptors(const std::string& process_folder, const MappedRecording& mapped) {
     const std::string folder_path = process_folder + "/fd/";
     const std::unique_ptr<DIR, CloseFolder> folder(opendir(folder_path.c_str()));
@@ -140,13 +141,14 @@ FoundMappedFile find_among_descriptors(const std::string& process_folder, const 
         if (size <= 0) continue;
         const std::string_view name(target, static_cast<std::size_t>(size));
         if (!is_recording_name(name)) continue;
-        // This link comes from the kernel and leads to the open file itself.
+        // The link /proc/PID/fd/NUMBER is made by the kernel and leads to the open file itself.
         if (auto file = open_if_mapped(path, 0, mapped)) return {std::move(file), std::string(name)};
     }
     return {nullptr, mapped.name};
 }
 
-/// Returns the mappings of process `pid` whose names look like recordings: each file once, at most max_recordings.
+/// Returns the mappings of process `pid` whose names look like names of recordings. Each file is returned once, and
+/// at most max_recordings files are returned.
 std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
     std::vector<MappedRecording> found;
     std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
@@ -160,12 +162,12 @@ std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
     return found;
 }
 
-/// Finds the file behind a mapping of process `pid`: by its name, or by a descriptor that the process still holds.
+/// Finds the file behind a mapping of process `pid`, by its name or by a descriptor that the process still has open.
 FoundMappedFile find_mapped_file(std::int32_t pid, const MappedRecording& mapped) {
     const std::string folder = "/proc/" + std::to_string(pid);
     const std::string root = folder + "/root";
-    // The kernel writes a line feed as \012. It does not mark a name that really contains a backslash and these
-    // digits, so both readings are tried.
+    // The kernel writes a line feed in a name as \012. A name that really contains the characters \012 looks the
+    // same, so both interpretations are tried.
     for (const std::string& name : {with_line_feeds(mapped.name), mapped.name})
         if (auto file = open_if_mapped(root + name, O_NOFOLLOW, mapped)) return {std::move(file), name};
     return find_among_descriptors(folder, mapped);
@@ -173,12 +175,13 @@ FoundMappedFile find_mapped_file(std::int32_t pid, const MappedRecording& mapped
 
 // ---- commands to a process
 
-/// Reason to refuse a recording that belongs to another process. A forked child keeps its parent's recording mapped
-/// until its own first product.
+/// The reason for refusing a recording that belongs to another process. A forked child has its parent's recording
+/// mapped until the child's first product.
 constexpr std::string_view belongs_to_another_process = "belongs to another process";
 constexpr std::string_view no_longer_used = "is no longer used since a reload; [log] path must name a .fp32rec file";
 
-/// Returns the reason why `process` does not record into the file behind `descriptor`; empty if it does.
+/// Returns the reason why `process` does not record into the file behind `descriptor`, or an empty text if it records
+/// into the file.
 std::string why_not_recording_into(int descriptor, const ProcessIdentity& process) {
     Header header;
     if (pread(descriptor, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
@@ -193,8 +196,9 @@ std::string why_not_recording_into(int descriptor, const ProcessIdentity& proces
     return std::string((header.flags & format::flag_left) != 0 ? no_longer_used : std::string_view());
 }
 
-/// Returns the recording that process `pid` writes; nullopt: none. If the process has mapped only unusable
-/// recordings, sets `why` to the reason for the last of them. If it has mapped none, leaves `why` unchanged.
+/// Returns the recording that process `pid` writes, or nullopt if there is none. If all recordings that the process
+/// has mapped are unusable, sets `why` to the reason for the last one. If the process has mapped no recording, leaves
+/// `why` unchanged.
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
     if (all_mapped.empty()) return std::nullopt;
@@ -214,8 +218,9 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     return std::nullopt;
 }
 
-/// A command that was written into the header of a recording, and the process's answer. The header is read and
-/// written by copying: if it were mapped and somebody truncated the file, fp32shim would be killed.
+/// A command that was written into the header of a recording, and the process's answer. The header is accessed by
+/// pread and pwrite. If it were mapped instead, and somebody truncated the file, SIGBUS would kill the fp32shim
+/// command.
 class SentCommand {
   public:
     SentCommand(const LiveRecording& recording, CommandKind kind, std::uint8_t precision)
@@ -230,7 +235,7 @@ class SentCommand {
         return answer_.has_value();
     }
 
-    /// Returns the answer at the end of the wait, or the reason why there is none.
+    /// Returns the answer, or the reason why no answer arrived. This is called when the wait for answers is over.
     CommandAnswer answer() const {
         if (answer_) return *answer_;
         if ((read<std::uint32_t>(offsetof(Header, flags)) & format::flag_left) != 0)
@@ -243,7 +248,7 @@ class SentCommand {
   private:
     std::string process() const { return "process " + std::to_string(pid_); }
 
-    /// Reads the header's field at `offset`; zeros if the file was truncated before the field's end.
+    /// Returns the header's field at `offset`, or zeros if the file ends before the end of the field.
     template <class T>
     T read(std::size_t offset) const {
         T value{};
@@ -251,7 +256,8 @@ class SentCommand {
         return value;
     }
 
-    /// Writes the command into the header. Returns an empty text, or an error that reads on from the file's name.
+    /// Writes the command into the header. Returns an empty text on success, and otherwise an error message that
+    /// continues after the file's name.
     std::string put_command(CommandKind kind, std::uint8_t precision) {
         if (file_.number() < 0)
             return errno == EACCES || errno == EPERM
@@ -259,11 +265,11 @@ class SentCommand {
                        : ": can no longer be opened; check whether the process still runs";
         if (const std::string why = why_not_recording_into(file_.number(), identify_process(pid_)); !why.empty())
             return " " + why;
-        // The words of two commands sent at the same time differ in the sender's process id. The later one stays in
-        // the header.
+        // If two fp32shim commands write at the same time, their CommandWords differ in the sender's process id, and
+        // the one that is written later stays in the header.
         const format::CommandWord before{read<std::uint64_t>(offsetof(Header, command))};
         std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
-        if (sequence == 0) sequence = 1;  // 0 would mean that there is no command
+        if (sequence == 0) sequence = 1;  // a CommandWord of 0 would mean that there is no command
         sent_ = format::make_command_word(sequence, kind, precision, getpid()).value;
         struct stat status {};
         const bool is_whole = fstat(file_.number(), &status) == 0 && status.st_size >= off_t{sizeof(Header)};
@@ -273,7 +279,8 @@ class SentCommand {
     }
 
     std::optional<CommandAnswer> read_answer() const {
-        // The process stores `answered` last, so fields read after it belong to the same answer.
+        // The process stores `answered` after the other fields of its answer, so fields that are read after
+        // `answered` belong to the same answer.
         if (read<std::uint64_t>(offsetof(Header, answered)) == sent_) {
             const auto text = read<std::array<char, format::answer_limit>>(offsetof(Header, answer_text));
             const auto size = std::min<std::size_t>(read<std::uint32_t>(offsetof(Header, answer_size)), text.size());
@@ -312,8 +319,8 @@ std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, Comma
     return answers;
 }
 
-/// Returns the reason why this user may not inspect a process. `status`: result of stat for the process's folder in
-/// /proc.
+/// Returns the reason why this user may not inspect a process. `status` is the result of stat for the process's
+/// folder in /proc.
 std::string why_not_inspectable(const struct stat& status) {
     if (geteuid() == 0 || geteuid() == status.st_uid)
         return " cannot be inspected from here: it has more rights than this command, or is outside its container";

@@ -1,4 +1,5 @@
-// Controls a running process: finds its recording, and sends `fp32shim set` and `reload` through the header.
+// Finds the recordings of running processes, and sends the commands of `fp32shim set` and `fp32shim reload` to a
+// process through the header of its recording.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,8 @@
 
 namespace fp32shim::record {
 
-/// File opened with O_PATH: stays the same file when its name is removed or given to another file.
+/// A file that is open with O_PATH. The object still refers to this file after its name was removed or given to
+/// another file.
 class PathOnlyFile : public Descriptor {
   public:
     using Descriptor::Descriptor;
@@ -28,13 +30,14 @@ class PathOnlyFile : public Descriptor {
 struct LiveRecording {
     std::int32_t pid = 0;   ///< process id in the reader's namespace; the header has the id in the process's own
                             ///< namespace
-    std::string name;       ///< path of the file, for people; ends in ` (deleted)` once the file is deleted
-    std::string open_path;  ///< path that opens the file even after it was renamed, as long as `file` exists
+    std::string name;       ///< path of the file, for messages; it ends in ` (deleted)` once the file is deleted
+    std::string open_path;  ///< path by which the file can be opened as long as `file` exists, even after the file
+                            ///< was renamed
     std::shared_ptr<const PathOnlyFile> file;
 };
 
-/// Calls `visit` for the recording of each process that this user may inspect, by rising process id. Each
-/// LiveRecording that the visitor keeps holds a descriptor open.
+/// Calls `visit` for the recording of each process that this user may inspect, in the order of process ids. If
+/// `visit` keeps a copy of the LiveRecording, a descriptor of the file stays open.
 void visit_live_recordings(const std::function<void(const LiveRecording&)>& visit);
 
 struct FoundLiveRecording {
@@ -46,9 +49,9 @@ FoundLiveRecording find_live_recording(std::int32_t pid);
 
 enum class CommandOutcome : std::uint8_t {
     done,          ///< the command takes effect with the process's next product
-    refused,       ///< the process could not obey; `message` is its reason
-    not_answered,  ///< the process ran no product in time, or the command or the recording was replaced; `message`
-                   ///< says which
+    refused,       ///< the process could not obey; `message` has the reason
+    not_answered,  ///< the process ran no product in time, the command was replaced, or the process changed its
+                   ///< recording; `message` says which of these happened
     failed,        ///< the command was not sent, or the process has ended
 };
 struct CommandAnswer {
@@ -56,12 +59,13 @@ struct CommandAnswer {
     std::string message;  ///< one line for the user; may be empty after `done`
 };
 
-/// Writes a command into the headers of the recordings, and waits until all processes have answered or `timeout` has
-/// passed. Returns an answer for each. The command replaces an earlier one that a process has not yet answered.
-/// Without `precision`, environment and policy files decide again.
+/// Sends `precision` to the processes of `recordings`, through the headers. Waits until all processes have answered
+/// or `timeout` has passed. Returns one answer for each recording. The command replaces an earlier command that a
+/// process has not yet answered. Without `precision`, environment variables and policy files decide again.
 std::vector<CommandAnswer> send_set_precision(std::span<const LiveRecording> recordings,
                                               std::optional<policy::Precision> precision,
                                               std::chrono::milliseconds timeout);
+/// Tells the processes of `recordings` to read their policies again. Waits and returns like send_set_precision().
 std::vector<CommandAnswer> send_reload(std::span<const LiveRecording> recordings, std::chrono::milliseconds timeout);
 
 }  // namespace fp32shim::record

@@ -44,20 +44,20 @@ std::optional<EventCursor::Event> EventCursor::next() {
         const EventRecord record = loaded_[position_++];
         if (format::row_of(record) == format::thread_change)
             thread_ = static_cast<std::int32_t>(format::duration_of(record));
-        if (!is_event_after(last_time_, record)) continue;  // the caller already has this event
+        if (!is_event_after(last_time_, record)) continue;  // the caller has already seen this event
         last_time_ = record.time;
         if (format::row_of(record) != format::thread_change) return Event{record, thread_};
     }
 }
 
-/// Loads the next piece of a segment. Returns false after the last one.
+/// Loads the next piece of the slot's events. Returns false if there are no more events.
 bool EventCursor::load_events() {
     position_ = 0;
     loaded_.clear();
     while (piece_begin_ == piece_end_)
         if (!begin_segment() && !begin_ring()) return false;
     read_events(bytes_, segment_.offset, piece_begin_, piece_end_, loaded_);
-    // Reads the header after the entries: a writer that replaces entries changes the header first.
+    // The header is read after the entries, because a writer that replaces entries changes the header first.
     format::SegmentHeader header;
     bytes_.read_into(segment_.offset, header);
     const bool is_ring = segment_.kind == SegmentKind::ring;
@@ -74,8 +74,8 @@ bool EventCursor::load_events() {
     return true;
 }
 
-/// Drops loaded events from the first one whose time does not rise. That event is left over from an earlier use of
-/// its entry.
+/// Drops the loaded events from the first event whose time is not later than that of the event before it. Such an
+/// event is left over from an earlier use of its entry.
 void EventCursor::drop_misordered_events() {
     std::size_t kept = 0;
     while (kept < loaded_.size() && is_event_after(last_in_segment_, loaded_[kept]) && loaded_[kept].time <= latest_)
@@ -85,7 +85,8 @@ void EventCursor::drop_misordered_events() {
     piece_begin_ += kept;
     if (is_whole) return;
     const std::size_t left_out = piece_end_ - std::exchange(piece_begin_, piece_end_);
-    // The newest segment may be incomplete; the ring still has the events that it lacks.
+    // The newest segment of events may be incomplete. No problem is reported then, because the ring still has the
+    // missing events.
     if (segment_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
     problems_.add(segment_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
                   "the times of the events of slot " + std::to_string(segment_.slot) +
@@ -120,7 +121,8 @@ void EventCursor::begin_entries(const IndexedSegment& segment, std::size_t first
 }
 
 /// Continues in the copy of the ring, after the process overwrote the ring while this cursor was reading it. The copy
-/// is the segment whose sequence equals the ring's earlier count. Reports a problem if there is no such segment.
+/// is the segment of events whose sequence equals the count that the ring had before. Reports a problem if the file
+/// has no such segment.
 void EventCursor::continue_in_copied_ring() {
     ProblemList ignored;
     SegmentIndex index = index_segments(bytes_, ignored);

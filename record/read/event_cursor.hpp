@@ -1,4 +1,5 @@
-// Iterates over the events of one slot (one thread's part) of a recording, in the order in which they are stored.
+// Iterates over the events of one slot of a recording, in the order in which they are stored. A slot is the part of
+// the file that one thread writes to.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,12 @@
 
 namespace fp32shim::record {
 
-/// Places where a slot's events are: segments with copies of full rings, by rising sequence, then the ring in use.
+/// The places in the file where the events of one slot are. They are segments with copies of full rings, by rising
+/// sequence, and then the ring in use.
 struct SlotEventPlaces {
     std::uint32_t slot = 0;
     std::vector<IndexedSegment> segments;
-    std::optional<IndexedSegment> ring;  ///< the ring in use; its `count` says how often it was full before
+    std::optional<IndexedSegment> ring;  ///< the ring in use; its `count` says how often the ring has been full
     std::uint32_t ring_begin = 0;        ///< index of the ring's first entry without a copy in `segments`
     std::uint32_t ring_end = 0;          ///< index after the ring's last complete entry
     std::uint64_t ring_last = 0;         ///< time of the ring's last complete entry
@@ -23,17 +25,18 @@ struct SlotEventPlaces {
     std::uint64_t count() const;
 };
 
-/// Returns true if `event` is newer than the event before it. An older one is left from an earlier round of the ring.
+/// Returns true if `event` is later than `time_before`, the time of the event before it. If it is not later, it is
+/// left over from an earlier use of the ring.
 inline bool is_event_after(std::uint64_t time_before, const format::EventRecord& event) {
     return event.time > time_before;
 }
 
-/// Reads entries `begin` to `end`, at most 256, of the segment at offset `segment`. Returns the number of entries
-/// read.
+/// Reads the entries from `begin` up to but not including `end`, but at most 256 entries, of the segment at the
+/// offset `segment`. Returns the number of entries that were read.
 std::size_t read_events(const RecordingByteReader& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
                         std::vector<format::EventRecord>& events);
 
-/// Iterates over the events of one slot, in order, and reads the file in pieces. For one thread.
+/// Iterates over the events of one slot, in order, and reads the file in pieces. Only one thread may use a cursor.
 class EventCursor {
   public:
     struct Event {
@@ -41,12 +44,12 @@ class EventCursor {
         std::int32_t thread;  ///< id of the calling thread; 0: unknown
     };
 
-    /// Leaves out events up to the time `after`. All objects passed by reference must outlive the cursor.
+    /// Leaves out events up to the time `after`. `bytes`, `events` and `problems` must outlive the cursor.
     EventCursor(const RecordingByteReader& bytes, const SlotEventPlaces& events, std::uint64_t after,
                 ProblemList& problems);
 
     std::uint32_t slot() const { return events_.slot; }
-    /// Returns the event of the next call; nullopt at the end. Skips the marks of thread changes.
+    /// Returns the event of the next call, or nullopt at the end. Skips events that only mark a change of thread.
     std::optional<Event> next();
 
   private:
@@ -64,7 +67,7 @@ class EventCursor {
     std::size_t next_segment_ = 0;
     bool has_begun_ring_ = false;
 
-    // The segment that is being read, from `piece_begin_` on.
+    // The segment that is being read. Its next unread entry is `piece_begin_`.
     IndexedSegment segment_;
     std::size_t piece_begin_ = 0, piece_end_ = 0;  ///< range of the segment's unread entries
     std::uint64_t last_in_segment_ = 0;

@@ -1,4 +1,4 @@
-// Times of products on their GPU, and the estimates for the calls that were not measured.
+// Reads the times that products took on a GPU, and estimates the times of calls that were not measured.
 #include <algorithm>
 #include <memory>
 
@@ -13,8 +13,8 @@ void RecordingReader::read_gpu_times(const std::vector<IndexedSegment>& segments
     for (const IndexedSegment& indexed : segments) {
         bytes_->read_into(indexed.offset, *segment);
         for (const GpuTimeRecord& entry : segment->entries) {
-            // In a file that is being written, `first_calls` may be one ahead of `samples`. Larger contradictions
-            // mean that the entry is corrupt.
+            // In a file that is being written, `first_calls` may already include a call that `samples` does not yet
+            // include. A larger difference means that the entry is corrupt.
             if (entry.row_plus_one == 0 || entry.row_plus_one > format::row_limit || entry.samples == 0 ||
                 entry.first_calls > entry.samples + 1 || entry.total_of_first_calls > entry.total)
                 continue;
@@ -33,7 +33,8 @@ void RecordingReader::add_gpu_times(RowCounters& result) const {
     const auto found = gpu_times_.find(result.row);
     if (found == gpu_times_.end()) return;
     const format::GpuTimeRecord& times = found->second;
-    // A first call often waits for its kernel to be loaded, so it says nothing about others.
+    // The first call of a row in a slot often waits until its kernel is loaded, so its time is not typical. First
+    // calls are left out of the mean if there are other measured calls.
     const bool has_others = times.samples > times.first_calls;
     const auto typical = static_cast<double>(times.total - (has_others ? times.total_of_first_calls : 0)) /
                          static_cast<double>(times.samples - (has_others ? times.first_calls : 0));

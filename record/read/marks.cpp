@@ -1,4 +1,4 @@
-// Reads the marks of processes that ended without a recording (write/mark.hpp).
+// Reads marks, which list the loaded files of processes that ended without a recording (write/mark.hpp).
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -11,7 +11,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// Reads the list of files in a mark. Returns false if the list is incomplete or corrupt.
+/// Reads the list of files in a mark from `segment` into `mark`. Returns false if the list is incomplete or corrupt.
 bool read_files(const format::UnrecordedProcessSegment& segment, UnrecordedProcess& mark) {
     if (segment.size > sizeof segment.files) return false;
     std::string_view left(segment.files, segment.size);

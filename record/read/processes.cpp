@@ -26,8 +26,9 @@ bool is_of_this_user(std::int32_t pid) {
            (stat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0 && status.st_uid == geteuid());
 }
 
-/// Returns the process if it belongs to the run, or may belong to it: it has the shim, but its environment, which
-/// would say so, was overwritten. Servers show their title there.
+/// Returns the process `pid` if it belongs to the run, or may belong to it. It may belong to the run if it has loaded
+/// the shim but has overwritten its environment, which contains the number of the run. Some servers overwrite it with
+/// their title.
 std::optional<RemainingProcess> process_of_run(std::int32_t pid, std::uint64_t run) {
     const std::string folder = "/proc/" + std::to_string(pid);
     const std::string content = system::read_small_file((folder + "/environ").c_str());
@@ -64,7 +65,7 @@ std::string command_line_of(std::int32_t pid) {
     constexpr std::size_t longest = 1 << 16;
     std::string command = system::read_small_file(("/proc/" + std::to_string(pid) + "/cmdline").c_str());
     command.resize(std::min(command.size(), longest));
-    // Each argument ends in NUL. Programs that rewrite their title leave further NULs at the end.
+    // Each argument ends in a NUL. Programs that rewrite their title leave further NULs at the end.
     command.resize(command.find_last_not_of('\0') + 1);
     std::replace(command.begin(), command.end(), '\0', ' ');
     return command;
@@ -76,7 +77,7 @@ std::string executable_of(std::int32_t pid) {
 }
 
 std::vector<RemainingProcess> remaining_processes_of_run(std::uint64_t run, std::uint64_t began) {
-    std::vector<std::int32_t> own_line;  // this process and those from which it descends
+    std::vector<std::int32_t> own_line;  // this process and its ancestors
     for (std::int32_t pid = identify_self().pid; pid > 0; pid = process_start_of(pid).parent) own_line.push_back(pid);
     constexpr std::chrono::milliseconds longest_wait{64};
     for (std::chrono::milliseconds wait{1};; wait *= 2) {

@@ -44,7 +44,7 @@ std::uint64_t mean_duration(const CounterRecord& counters) {
     return counters.calls == 0 ? 0 : counters.total / counters.calls;
 }
 
-/// Returns the reason why nothing can be read from a file; empty: its header can be read.
+/// Returns the reason why nothing can be read from a file, or an empty text if its header can be read.
 std::string why_no_recording(const format::Header& header, std::size_t header_bytes) {
     if (header_bytes == 0)
         return "the file is empty: it is not a recording, or its process was killed while creating it";
@@ -53,8 +53,8 @@ std::string why_no_recording(const format::Header& header, std::size_t header_by
     if (header_bytes < sizeof header.magic || header.magic != format::magic) {
         if (header_bytes >= sizeof header.magic && header.magic == __builtin_bswap64(format::magic))
             return "offset 0: recorded on a machine with a different byte order; read it on such a machine";
-        // The message does not quote the file's first bytes: a link made by another user may lead to a file that only
-        // this user may read.
+        // The message does not quote the file's first bytes, because a link made by another user may lead to a file
+        // that only this user may read.
         return "offset 0: not an fp32shim recording (these begin with \"FP32REC\"); name a .fp32rec file";
     }
     if (header_bytes < stable_header_size)
@@ -66,7 +66,8 @@ std::string why_no_recording(const format::Header& header, std::size_t header_by
     return {};
 }
 
-/// Returns true for a symbolic link of another user: not made by root, by this user, or by the owner of its target.
+/// Returns true if `path` is a symbolic link that belongs neither to root, nor to this user, nor to the owner of its
+/// target.
 bool is_link_of_another_user(const std::string& path) {
     struct stat link {
     }, target{};
@@ -75,8 +76,8 @@ bool is_link_of_another_user(const std::string& path) {
     return stat(path.c_str(), &target) == 0 && target.st_uid != link.st_uid;
 }
 
-/// Searches /proc for a process of another namespace. If the process is not found it may still run, so the result is
-/// `unknown`.
+/// Searches /proc for a process of another PID namespace. Returns `live` if the process is found. Otherwise returns
+/// `unknown`, because the process may run where this process cannot see it.
 RecordingState find_in_proc(const ProcessIdentity& recorded) {
     for (const std::int32_t pid : list_process_ids())
         if (identify_process(pid) == recorded) return RecordingState::live;
@@ -109,7 +110,7 @@ RecordingReader::OpenResult RecordingReader::open(const std::string& path) {
     if (is_link_of_another_user(path))
         return {nullptr,
                 "a symbolic link that belongs to another user and may lead anywhere; name the file that it leads to"};
-    // O_NONBLOCK: opening a pipe that has no writer does not wait.
+    // With O_NONBLOCK, opening a pipe that has no writer does not wait.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor >= 0) return open_descriptor(descriptor, path);
     const int error = errno;
@@ -181,7 +182,8 @@ std::string RecordingReader::header_text(const format::Header& header, const for
     const std::uint64_t end = std::uint64_t{range.offset} + range.size;
     const auto* const begin = reinterpret_cast<const char*>(&header);
     if (end <= header_bytes) return {begin + range.offset, range.size};
-    if (header_bytes < sizeof header && header.version == format::version) return {};  // read() has said so
+    // read_file() has already reported a truncated header.
+    if (header_bytes < sizeof header && header.version == format::version) return {};
     const auto offset = static_cast<std::uint64_t>(reinterpret_cast<const char*>(&range) - begin);
     problems_->add(offset, "the header places a text at " + std::to_string(range.offset) + " to " +
                                std::to_string(end) + ", but has only " + std::to_string(header_bytes) +
@@ -193,8 +195,9 @@ std::string RecordingReader::header_text(const format::Header& header, HeaderTex
     return header_text(header, header.texts[static_cast<std::size_t>(which)], header_bytes);
 }
 
-/// Returns the name of an environment variable, stored as the header's text `which`. If the text cannot be such a
-/// name, reports a problem and returns an empty text, since names are shown unescaped.
+/// Returns the name of an environment variable, which is stored in the header as the text `which`. If the text has
+/// characters that names of variables do not have, reports a problem and returns an empty text, because names are
+/// shown without escaping.
 std::string RecordingReader::variable_name(const format::Header& header, HeaderText which, std::size_t header_bytes) {
     constexpr std::size_t longest = 64;
     std::string name = header_text(header, which, header_bytes);
@@ -253,8 +256,9 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     objects_.ask_kernels = (header.flags & format::flag_asks_kernels) != 0;
     objects_.kernels_missed = (header.flags & format::flag_kernels_missed) != 0;
     read_ticks_per_second(header);
-    // In Linux's interface, a clock tick after boot is 10 ms. CLOCK_MONOTONIC stands still while the machine sleeps,
-    // so the result may lie after the time when the settings were read. It is wrong then, and not used.
+    // The unit of Header::process_start is 10 ms, and it counts from boot. CLOCK_MONOTONIC stands still while the
+    // machine sleeps, so `start` is too late if the machine slept. If `start` lies after the time when the settings
+    // were read, it is wrong and not used.
     const Wide age =
         static_cast<Wide>(header.start_monotonic_ns) - static_cast<Wide>(header.process_start) * 10'000'000;
     const std::int64_t start = clamped_time(static_cast<Wide>(facts_.opened_ns) - age);
@@ -265,9 +269,9 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     if (header.exited_at != 0 && !is_left) facts_.exited_ns = realtime_of(header.exited_at);
 }
 
-/// Takes the rate that the writer measured, so that all readers show the same times. The writer measures again
-/// whenever the recording's age has doubled, and at `exit`, so a time is wrong by no more than the reading of the
-/// clocks took.
+/// Takes the rate of the processor's counter from the header, so that all readers show the same times. The writer
+/// measures the rate again whenever the recording's age has doubled, and at `exit`. So the error of a time is not
+/// larger than the time that it takes to read the clocks.
 void RecordingReader::read_ticks_per_second(const format::Header& header) {
     facts_.ticks_per_second = header.ticks_per_second;
     if (facts_.ticks_per_second != 0) return;
@@ -284,13 +288,15 @@ RecordingState RecordingReader::state() const {
         utsname names{};
         const bool is_same_host = uname(&names) == 0 && facts_.process.host == names.nodename;
         return is_same_host ? RecordingState::ended
-                            : RecordingState::unknown;  // ended by a restart, or recorded on another machine
+                            : RecordingState::unknown;  // the process has ended, because the machine was restarted;
+                                                        // or the process ran on another machine
     }
-    // A process of another namespace has another id here, or none.
+    // A process of another PID namespace has another process id in this namespace, or none.
     if (recorded.pid_namespace != self.pid_namespace) return find_in_proc(recorded);
     const std::uint64_t start = identify_process(recorded.pid).start;
     if (start == recorded.start) return RecordingState::live;
-    // /proc can hide other users' processes (hidepid).
+    // /proc does not show processes of other users if it is mounted with hidepid. EPERM from kill() means that a
+    // process with this id exists.
     const bool is_hidden = start == 0 && kill(recorded.pid, 0) != 0 && errno == EPERM;
     return is_hidden ? RecordingState::unknown : RecordingState::ended;
 }
@@ -342,7 +348,7 @@ RecordedEvent RecordingReader::to_event(const EventCursor::Event& recorded, std:
 
 const CounterRecord* RecordingReader::counters_of(std::uint32_t row) const {
     if (counters_.empty() || row + 1 < counters_.front().row_plus_one) return nullptr;
-    // In most recordings every row has calls, so a row's index follows from its number.
+    // In most recordings every row has calls, so the index of a row's counters usually follows from the row's number.
     const std::size_t guess = row + 1 - counters_.front().row_plus_one;
     if (guess < counters_.size() && counters_[guess].row_plus_one == row + 1) return &counters_[guess];
     const auto found = std::ranges::lower_bound(counters_, row + 1, {}, &CounterRecord::row_plus_one);

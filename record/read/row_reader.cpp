@@ -32,8 +32,9 @@ void RecordedRowReader::free_caches() {
     texts_ = {};
 }
 
-/// Finds the row with number `id`; nullopt: the row is not published. With `is_new`, a row that row_window_ shows as
-/// unpublished is read from the file again, since it may have been published after row_window_ was filled.
+/// Finds the row with the number `id`. Returns nullopt if the row is not published. If `is_new` is true and the row
+/// is not published in the cached bytes of row_window_, reads it from the file again, because it may have been
+/// published after row_window_ was filled.
 std::optional<RecordedRowReader::PublishedRow> RecordedRowReader::find_row(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const IndexedSegment* segment = find_by_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
@@ -99,8 +100,8 @@ void RecordedRowReader::fill_cached_row(std::uint32_t id, const PublishedRow& pu
     words.is_used = true;
 }
 
-/// Replaces the name of the file in `where` if `where` is a line of the call path and set_file_names() renamed that
-/// file.
+/// Replaces the name of the file in `where` if `where` is a line of the call path and set_file_names() gave this file
+/// another name.
 void RecordedRowReader::replace_file_in_where(CachedRow& words) {
     std::string_view& where = words.row.decision.call.where;
     char line[512];
@@ -117,7 +118,8 @@ void RecordedRowReader::replace_file_in_where(CachedRow& words) {
     }
 }
 
-/// Returns a text from the cache. A text that many rows refer to is thus read only once.
+/// Returns a text from the cache, and reads it from the file only if the cache does not have it. `referred_from` is
+/// the offset of the record that has the id, for messages.
 const std::string& RecordedRowReader::cached_text(format::StringId id, std::uint64_t referred_from) {
     static const std::string none;
     if (id == 0) return none;
@@ -146,7 +148,8 @@ std::optional<RecordedFrame> RecordedRowReader::read_frame(format::StringId id) 
         return std::nullopt;
     }
     std::memcpy(&record, bytes.data(), sizeof record);
-    // A caller is stored before its callees, so its id is smaller. This check ends the walk even in a corrupt file.
+    // A caller is stored before its callees, so its id is smaller. This check ensures that a call path ends, even in
+    // a corrupt file.
     if (record.parent >= id) {
         problems_.add(referred_from, "a frame of a call path comes before its caller; the path ends there");
         return std::nullopt;
@@ -155,8 +158,8 @@ std::optional<RecordedFrame> RecordedRowReader::read_frame(format::StringId id) 
                          cached_text(record.function, referred_from), record.line, record.offset};
 }
 
-/// Finds a segment of texts; nullptr: there is none. The first time that a segment is missing, the file is indexed
-/// again, since the segment may be new.
+/// Returns the segment of texts with the number `sequence`, or nullptr if the file has none. When a segment is
+/// missing for the first time, the file is indexed again, because the segment may be new.
 const IndexedSegment* RecordedRowReader::find_text_segment(std::uint32_t sequence) {
     const IndexedSegment* known = find_by_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_reindexed_, true)) return known;

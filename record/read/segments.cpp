@@ -21,7 +21,7 @@ RecordingByteReader::RecordingByteReader(int descriptor, std::string path)
     device_ = status.st_dev;
     inode_ = status.st_ino;
     read(0, begin_, sizeof begin_);
-    // If all space of the file is allocated, it has no holes, and searching for them would be wasted.
+    // If all space of the file is allocated, the file has no holes, and next_data_offset() need not search for them.
     has_holes_ = static_cast<std::uint64_t>(status.st_blocks) * 512 < static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -120,7 +120,7 @@ SegmentIndex index_segments(const RecordingByteReader& bytes, ProblemList& probl
     const std::uint64_t in_file = (file_size + segment_size - 1) / segment_size;
     const auto end = std::min({std::uint64_t{next_segment}, in_file, std::uint64_t{format::segment_limit}});
     for (std::uint64_t number = 1; number < end; ++number) {
-        // A header that lies in a hole is all zeros and belongs to no segment.
+        // If the header of a segment lies in a hole of the file, the segment is unused.
         const std::uint64_t data = bytes.next_data_offset(number * segment_size);
         if (data >= end * segment_size) break;
         number = data / segment_size;

@@ -1,5 +1,5 @@
-// Finds the segments of a recording. Every access to the file goes through this code, which copies bytes and maps
-// nothing.
+// Finds the segments of a recording. All reading of the file goes through this code, which copies bytes and does not
+// map the file.
 #pragma once
 
 #include <sys/types.h>
@@ -15,33 +15,37 @@ namespace fp32shim::record {
 
 /// An error in a recording's file.
 struct FileProblem {
-    std::uint64_t offset;  ///< bytes from the start of the file
-    std::string what;      ///< message: what was found, what was expected, and which part of the file is left out
+    std::uint64_t offset;  ///< offset of the error, in bytes from the start of the file
+    std::string what;      ///< message that tells what was found, what was expected, and which part of the file is
+                           ///< left out
 };
 
-/// Reads bytes of a file by pread, and returns fewer than requested if the file has shrunk. For one thread.
+/// Reads bytes of a file by pread. Reading returns fewer bytes than requested if the file has shrunk. Only one thread
+/// may use a reader.
 class RecordingByteReader {
   public:
-    /// Owns the descriptor from now on. `path`: path for opening the file again after close_until_next_read(); empty:
-    /// close_until_next_read() leaves the file open.
+    /// Takes ownership of the descriptor. `path` is used for opening the file again after close_until_next_read(). If
+    /// `path` is empty, close_until_next_read() leaves the file open.
     RecordingByteReader(int descriptor, std::string path);
     ~RecordingByteReader();
     RecordingByteReader(const RecordingByteReader&) = delete;
     RecordingByteReader& operator=(const RecordingByteReader&) = delete;
 
-    /// Reads up to `size` bytes. Returns the number of bytes read, which is smaller at the file's end.
+    /// Reads up to `size` bytes from `offset` to `to`. Returns the number of bytes that were read, which is smaller
+    /// than `size` at the file's end.
     std::size_t read(std::uint64_t offset, void* to, std::size_t size) const;
-    /// Reads an object. Bytes past the file's end become zeros. Returns false if bytes were missing.
+    /// Reads an object from `offset` into `to`. Bytes past the file's end become zeros. Returns false if the file
+    /// ended before the object did.
     template <class T>
     bool read_into(std::uint64_t offset, T& to) const {
         to = T{};
         return read(offset, &to, sizeof to) == sizeof to;
     }
-    /// Returns the file's size in bytes; 0: the kernel does not tell it.
+    /// Returns the file's size in bytes, or 0 if the kernel does not tell the size.
     std::uint64_t size() const;
 
-    /// Returns the offset of the first byte at or after `offset` that is not in a hole; UINT64_MAX: there is none. If
-    /// the file seems to have no holes, returns `offset` itself.
+    /// Returns the offset of the first byte at or after `offset` that is not in a hole of the file, or UINT64_MAX if
+    /// there is none. If the file seems to have no holes, returns `offset` itself.
     std::uint64_t next_data_offset(std::uint64_t offset) const;
 
     /// Closes the file until the next read, which opens it again.
@@ -57,23 +61,25 @@ class RecordingByteReader {
     std::string path_;
     dev_t device_ = 0;
     ino_t inode_ = 0;
-    char begin_[64] = {};  ///< first bytes of the file, to recognize it when it is opened again, since the kernel
-                           ///< reuses inode numbers
+    char begin_[64] = {};  ///< first bytes of the file, by which it is recognized when it is opened again, because
+                           ///< the kernel reuses inode numbers
     bool has_holes_ = false;
     mutable bool is_lost_ = false;
-    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< last range without holes that next_data_offset() found
+    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< the range without holes that next_data_offset() found
+                                                           ///< last
 };
 
-/// Caches a piece of a file, so that neighbouring look-ups cost one read.
+/// Caches a piece of a file, so that look-ups of neighbouring bytes need only one read.
 class RecordingReadCache {
   public:
     static constexpr std::size_t size = 4096;
 
     explicit RecordingReadCache(const RecordingByteReader& bytes) : bytes_(bytes) {}
 
-    /// Returns `wanted` bytes at `offset`, at most `size`; fewer at the file's end. Valid until the next call.
+    /// Returns `wanted` bytes at `offset`, where `wanted` is at most `size`. Returns fewer bytes at the file's end.
+    /// The result is valid until the next call.
     std::string_view bytes_at(std::uint64_t offset, std::size_t wanted);
-    /// Drops the cached bytes, for when the file may have changed.
+    /// Drops the cached bytes. This is needed when the file may have changed.
     void drop_cached_bytes();
 
   private:
@@ -82,7 +88,7 @@ class RecordingReadCache {
     std::vector<char> cached_;
 };
 
-/// List of the first 100 different problems found in a recording's file, by rising offset.
+/// The first 100 different problems that were found in a recording's file, sorted by offset.
 class ProblemList {
   public:
     void add(std::uint64_t offset, std::string what);
@@ -92,7 +98,7 @@ class ProblemList {
     std::vector<FileProblem> problems_;
 };
 
-/// Offset of a segment, and the fields of its header that readers need.
+/// The offset of a segment in the file, and the fields of its header that readers need.
 struct IndexedSegment {
     std::uint64_t offset = 0;
     std::uint64_t first_time = 0, last_time = 0;
@@ -100,31 +106,32 @@ struct IndexedSegment {
     std::uint32_t slot = 0, sequence = 0, count = 0;
     std::int32_t thread = 0;
 
-    /// Returns true if `header`, read again from `offset`, still describes this segment. Newer events may have
-    /// replaced it.
+    /// Returns true if `header`, which was read from `offset` again, still belongs to this segment. Another segment
+    /// with newer events may have replaced this segment.
     bool matches(const format::SegmentHeader& header) const {
         return header.kind == static_cast<std::uint32_t>(kind) && header.slot == slot && header.sequence == sequence;
     }
 };
 
-/// Segments of each kind, in the order of the file.
+/// The segments of a file, separated by kind and in the order of the file.
 struct SegmentIndex {
     std::array<std::vector<IndexedSegment>, format::segment_kind_count> by_kind;
-    std::uint32_t whole_count = 0;  ///< number of segments that lie completely within the file
+    std::uint32_t whole_count = 0;  ///< number of segments for which the file is long enough
 
     std::vector<IndexedSegment>& operator[](format::SegmentKind kind) {
         return by_kind[static_cast<std::size_t>(kind)];
     }
 };
 
-/// Reads the headers of all segments that the file has now. Segments of unknown kinds, or with slot numbers from
-/// format::segment_limit on, are skipped and reported as problems.
+/// Reads the headers of all segments that the file has now. Segments of unknown kinds, and segments with slot numbers
+/// that are not below format::segment_limit, are skipped and reported as problems.
 SegmentIndex index_segments(const RecordingByteReader& bytes, ProblemList& problems);
 
-/// Sorts segments by rising sequence. Of several with the same sequence, keeps the first and reports the others as
-/// problems. `what`: the kind of segment, for the messages.
+/// Sorts segments by rising sequence. If several segments have the same sequence, keeps the first one and reports the
+/// others as problems. `what` is the kind of the segments, for the messages.
 void sort_by_sequence(std::vector<IndexedSegment>& segments, const char* what, ProblemList& problems);
-/// Returns the segment whose sequence is `sequence`; nullptr: there is none. Precondition: `segments` are sorted.
+/// Returns the segment whose sequence is `sequence`, or nullptr if there is none. Precondition: `segments` is sorted
+/// by sequence.
 const IndexedSegment* find_by_sequence(const std::vector<IndexedSegment>& segments, std::uint32_t sequence);
 
 }  // namespace fp32shim::record

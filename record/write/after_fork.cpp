@@ -1,10 +1,11 @@
-// Lets a forked child begin a recording of its own, and leave its parent's alone.
+// Makes a forked child begin a recording of its own, and leave its parent's recording alone.
 //
-// A fork costs the recording nothing, since most children never multiply. The child does not have the parent's
-// segments (MADV_DONTFORK), and the kernel empties the pages of its writers (MADV_WIPEONFORK), so that it cannot
-// count into its parent's file. Only the header stays mapped: calls read the words in it without asking whose they
-// are. The child notices at its first call that it is another process (system/this_process.cpp). Then it makes a file
-// of its own, and maps that file's header at the same address.
+// No code of the recording runs at a fork, because most children never multiply. The parent's segments are not mapped
+// in the child (MADV_DONTFORK), and the kernel zeroes the pages of the child's writers (MADV_WIPEONFORK), so the
+// child cannot count into its parent's file. Only the parent's header stays mapped, because calls read its fields
+// without checking to which process it belongs. The child notices at its first call that it is another process
+// (system/this_process.cpp). Then it makes a file of its own, and maps the header of this file at the address of the
+// parent's header.
 #include <errno.h>
 
 #include "record/write/writer.hpp"
@@ -18,7 +19,8 @@ bool Recording::belongs_to(std::uint32_t process) const { return owner_.load(std
 
 bool Recording::is_of_this_process() const { return belongs_to(system::fork_generation()) && file_.is_open(); }
 
-/// Makes the file of a forked child, if the child has none yet. Returns false if this process cannot have a file.
+/// Makes the file of a forked child, if this process is a forked child without a file. Returns false if this process
+/// cannot have a file.
 bool Recording::ensure_own_file() {
     const std::uint32_t self = system::fork_generation();
     if (!belongs_to(self)) {
@@ -43,7 +45,8 @@ void Recording::begin_in_child() {
     const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings, begun)
                                                             : ENAMETOOLONG;
     if (error != 0) {
-        // Until the child has a file of its own, the header is its parent's.
+        // The header in use is still the parent's. Its field `unrecorded` counts children that could not make a
+        // recording.
         std::atomic_ref(file_.header()->unrecorded).fetch_add(1, std::memory_order_relaxed);
         control_.forget_last_command();
         file_.replace_header_by_zeros();

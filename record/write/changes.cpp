@@ -37,7 +37,8 @@ SettingsChangeRecord make_floor_change(policy::Floor floor, SettingsChangeOrigin
     return change;
 }
 
-/// Appends a change to the header's list, and stamps it with the present time. Precondition: no other thread appends.
+/// Appends a change to the list in the header, and sets its time to the present time. Precondition: no other thread
+/// appends a change meanwhile.
 void append_change(format::Header& header, const SettingsChangeRecord& change) {
     const std::atomic_ref count(header.change_count);
     const std::uint32_t number = count.load(std::memory_order_relaxed);
@@ -48,8 +49,8 @@ void append_change(format::Header& header, const SettingsChangeRecord& change) {
     count.store(number + 1, std::memory_order_release);
 }
 
-/// Appends the precision and floor that were already requested before this recording, as
-/// SettingsChangeOrigin::carried_over. Precondition: no other thread appends.
+/// Appends the precision and the floor that were already requested before this recording began, with the origin
+/// SettingsChangeOrigin::carried_over. Precondition: no other thread appends a change meanwhile.
 void append_carried_over(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor) {
     if (precision) append_change(header, make_precision_change(precision, SettingsChangeOrigin::carried_over));
     if (floor != policy::Floor::none)

@@ -1,5 +1,5 @@
-// The part of a recording that `fp32shim set` and `reload` use: their commands, and a list of changes of the
-// process's settings.
+// Handles the commands that `fp32shim set` and `fp32shim reload` write into the header of a recording, and the
+// header's list of changes of the process's settings.
 #pragma once
 
 #include <atomic>
@@ -16,16 +16,17 @@
 
 namespace fp32shim::record {
 
-/// Identifies the policy in force after a change; empty texts: none.
+/// Identifies the policy in force after a change. Empty texts mean that the policy has no name, revision or hash.
 struct PolicyFacts {
     std::string_view name;
     std::string_view revision;
     std::string_view sha256;
-    std::string_view floor_exception{};                  ///< see StartEvent
+    std::string_view floor_exception{};                  ///< names of the exceptions that lowered the policy's floor;
+                                                         ///< empty: no exception did
     std::optional<format::ReloadedSettings> settings{};  ///< settings after a reload; absent: unknown
 };
 
-/// Receives commands, answers them, and records changes; see Recording::control(). Thread-safe, except for
+/// Receives commands, answers them, and records changes of settings (Recording::control()). Thread-safe, except for
 /// begin_list() and forget_last_command().
 class RecordingControl {
   public:
@@ -33,43 +34,44 @@ class RecordingControl {
 
     struct Command {
         format::CommandKind kind = format::CommandKind::none;
-        std::optional<policy::Precision> precision;  ///< new precision; absent: environment and policy files decide
-                                                     ///< again
-        std::uint64_t word = 0;                      ///< the command's CommandWord in the header
+        std::optional<policy::Precision> precision;  ///< new precision; absent: environment variables and policy
+                                                     ///< files decide again
+        std::uint64_t word = 0;                      ///< the CommandWord that was in the header
     };
     /// Returns true if `header` has a command that no thread has taken yet. Costs two loads from memory.
     bool has_command(format::Header& header) const {
         return std::atomic_ref(header.command).load(std::memory_order_relaxed) !=
                taken_.load(std::memory_order_relaxed);
     }
-    /// Takes the waiting command. Only one thread gets it; other threads get nothing. A command that this version
-    /// does not know is answered as unknown, and not returned.
+    /// Takes the command in the header and returns it. If several threads call this, only one thread gets the
+    /// command. A command that this version does not know is answered as unknown and is not returned.
     std::optional<Command> receive_command();
-    /// Sends the result to `fp32shim set` or `reload`, and records the change. `message`: one line for the user,
-    /// empty if the command is done. `policy`: the policy in force after a reload.
+    /// Answers `fp32shim set` or `fp32shim reload`, and records the change. `message` is one line for the user, and
+    /// is empty if the command is done. `policy` identifies the policy in force after a reload.
     void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
 
-    /// Records a change that the program made by the C API. Without `precision`, environment and policy files decide
-    /// again.
+    /// Records a change of the precision that the program made by the C API. Without `precision`, environment
+    /// variables and policy files decide again.
     void record_precision_change(std::optional<policy::Precision> precision);
     void record_floor_change(policy::Floor floor);
     void record_reload(const PolicyFacts& policy);
     /// Records the precision and floor that were already in force when this recording began, if there were any.
     void record_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
 
-    /// Begins the list of changes in a new file, with the settings already in force. No other thread may use the file
-    /// yet.
+    /// Begins the list of changes in a new file. `precision` and `floor`, which are already in force, become its
+    /// first entries. No other thread may use the file yet.
     void begin_list(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
-    /// Forgets the last command that was taken. Needed for a new header: none of its commands has been taken.
+    /// Forgets which command was taken last. This is needed for a new header, because no command in it has been
+    /// taken.
     void forget_last_command() { taken_.store(0, std::memory_order_relaxed); }
 
   private:
     void append_with_policy(format::SettingsChangeRecord change, const PolicyFacts& policy, std::string_view message);
 
-    std::atomic<std::uint64_t> taken_{0};  // the CommandWord that was taken last
+    std::atomic<std::uint64_t> taken_{0};  // the CommandWord of the command that was taken last
     RecordingFile& file_;
     RowTable& rows_;
-    system::ForkSafeLock lock_;  // protects the list and the answer while they are written
+    system::ForkSafeLock lock_;  // `lock_` is held while the list or the answer is written
 };
 
 }  // namespace fp32shim::record

@@ -27,13 +27,14 @@ using format::Header;
 
 namespace {
 
-/// Fills in the fields by which records are compared: path, interpreter or current folder, and reason.
+/// Fills in the fields by which records of children are compared: the path, the interpreter or the current folder,
+/// and the reason.
 void fill_child_record(ChildRecord& record, const UnseenChild& child) {
     constexpr std::size_t path_limit = 144;
     system::LineWriter out(record.text);
     char folder[512];
     std::string_view path = child.path;
-    // fexecve passes such a path; the link names the real file.
+    // fexecve passes a path in /proc/self/fd to the kernel. This path is a link to the file.
     if (path.starts_with("/proc/self/fd/")) {
         const long size = raw::readlink(path.data(), folder, sizeof folder);
         if (size > 0) path = {folder, static_cast<std::size_t>(size)};
@@ -60,7 +61,8 @@ bool is_same_child(const ChildRecord& a, const ChildRecord& b) {
            a.detail_size == b.detail_size && std::memcmp(a.text, b.text, sizeof a.text) == 0;
 }
 
-/// Fills the header of a file for children. Such a file belongs to no process.
+/// Fills the header of a file that lists programs without the shim (ChildrenFile). The file belongs to no single
+/// process.
 void fill_children_header(Header& header, const ChildrenFile& file) {
     header.version = format::version;
     header.byte_order = format::byte_order;
@@ -69,7 +71,7 @@ void fill_children_header(Header& header, const ChildrenFile& file) {
     header.start_realtime_ns = header.facts_ns = raw::realtime_ns();
     header.start_monotonic_ns = raw::clock_ns(CLOCK_MONOTONIC);
     header.start_ticks = ticks();
-    header.ticks_per_second = 1'000'000'000;  // any rate will do: the file contains no times in ticks
+    header.ticks_per_second = 1'000'000'000;  // this rate is never used, because the file contains no times in ticks
     const ProcessIdentity maker = identify_self();
     header.pid_namespace = maker.pid_namespace;
     std::ranges::copy(maker.boot_id, header.boot_id);
@@ -94,17 +96,17 @@ int write_new_file(int descriptor, const ChildrenFile& file) {
     return with_mapped_header(descriptor, [&](Header& header) { fill_children_header(header, file); });
 }
 
-/// Gives the file `from` the name `to`, unless a file of that name exists. Returns 0 or a negative errno.
+/// Gives the file `from` the name `to`, unless a file with the name `to` exists. Returns 0 or a negative errno.
 long name_new_file(const char* from, const char* to) {
     const long result = raw::syscall6(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
-    // Only these errors mean that the file system has no hard links; then a rename is tried.
+    // These four errors mean that the file system has no hard links, so the file is renamed instead.
     if (result != -EPERM && result != -EOPNOTSUPP && result != -ENOSYS && result != -EMLINK) return result;
     constexpr long no_replace = 1;
     return raw::syscall6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace);
 }
 
-/// Makes the file for children under a temporary name, composed in `name`, and then gives it its own name, so that
-/// nobody sees an incomplete file. Returns 0, also if another process has made the file meanwhile; or an errno.
+/// Makes `file` with a temporary name, which is composed in `name`, and then gives it its final name, so that nobody
+/// sees an incomplete file. Returns 0 or an errno. If another process has made the file meanwhile, returns 0, too.
 int make_children_file(const ChildrenFile& file, std::span<char> name) {
     system::LineWriter writer(name);
     if (writer.text(file.path).text(".").number(raw::gettid()).nul_terminated().empty()) return ENAMETOOLONG;
@@ -128,14 +130,15 @@ int open_existing(const ChildrenFile& file) {
         raw::syscall6(SYS_openat, AT_FDCWD, file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
 }
 
-/// Returns true if the open file belongs to the children of this run, and was not put there by somebody else.
+/// Returns true if the open file is a file for the children of the run with the number `run`, and not a file that
+/// somebody else put in its place.
 bool is_children_file_of_run(int descriptor, std::uint64_t run) {
     struct stat status {};
     if (raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||
         status.st_size < static_cast<off_t>(sizeof(Header)))
         return false;
-    // Only the processes of a run know its number, which protects the file. Without a run, the file must be this
-    // user's: another owner could truncate it.
+    // Only the processes of a run know its number, so a file with the number was made by one of them. If there is no
+    // run, the file must belong to this user, because another owner could truncate it.
     if (run == 0 && status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid))) return false;
     std::uint64_t magic = 0, found_run = 0;
     std::uint32_t flags = 0;
@@ -147,7 +150,8 @@ bool is_children_file_of_run(int descriptor, std::uint64_t run) {
            (flags & format::flag_children_only) != 0;
 }
 
-/// Returns the descriptor if it is of the file for this run. Otherwise closes it and returns a negative errno.
+/// Returns `descriptor` if its file is a file for the children of the run. Otherwise closes it and returns a negative
+/// errno. A negative `descriptor` is returned unchanged.
 int close_unless_of_run(int descriptor, std::uint64_t run) {
     if (descriptor < 0 || is_children_file_of_run(descriptor, run)) return descriptor;
     raw::close(descriptor);
@@ -199,7 +203,7 @@ void record_child(Header& header, const UnseenChild& child, ChildEvent event) {
 int open_children_file(const ChildrenFile& file) {
     int descriptor = open_existing(file);
     if (descriptor == -ENOENT) {
-        // Too large for the stack, which may be small in a signal handler.
+        // The buffer for the name is too large for the stack, which may be small in a signal handler.
         auto* const name = static_cast<char*>(map_private_pages(path_capacity, PagesInChild::none));
         if (name == nullptr) return -ENOMEM;
         const int error = make_children_file(file, {name, path_capacity});

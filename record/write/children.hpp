@@ -1,6 +1,6 @@
-// Records programs that are started without the shim; `fp32shim verify` reports them as doubts. A start is recorded
-// right before execve, perhaps in a process that has no recording, shares its parent's memory (vfork), or is in a
-// signal handler. So the code makes raw system calls, uses little stack, allocates nothing, takes no lock and leaves
+// Records programs that are started without the shim, which `fp32shim verify` reports. A start is recorded right
+// before execve. The process may have no recording, may share its parent's memory after vfork, or may be in a signal
+// handler. So the code makes raw system calls, uses little stack, does not call malloc, takes no lock and leaves
 // errno alone.
 #pragma once
 
@@ -22,39 +22,41 @@ namespace fp32shim::record {
 /// A program that is about to be started without the shim.
 struct UnseenChild {
     std::string_view path;         ///< the path given to execve, followed by a NUL
-    std::string_view interpreter;  ///< a script's interpreter; empty: not a script
+    std::string_view interpreter;  ///< interpreter of a script; empty: the program is not a script
     WhyUnseen why = WhyUnseen::seen;
-    bool has_own_libraries = false;  ///< the child's environment tells the loader of further libraries
+    bool has_own_libraries = false;  ///< the child's environment names further libraries for the loader, or folders
+                                     ///< in which the loader looks for libraries
 };
 
 enum class ChildEvent : std::uint8_t {
     starts,
-    failed,  ///< the kernel refused the start; follows `starts` for the same child
+    failed,  ///< the kernel refused the start; this event follows the event `starts` for the same child
 };
 
-/// Appends a path. If the path is longer than `limit`, appends `…` and the end of the path, which says more than the
-/// beginning.
+/// Appends the path `text` to `out`. If the path is longer than `limit` bytes, appends `…` and the end of the path,
+/// which says more than its beginning.
 void append_shortened_path(system::LineWriter& out, std::string_view text, std::size_t limit);
 
-/// Records a child's start in a mapped header, which may be another process's. The event `failed` undoes one
-/// `starts`: it subtracts 1 from the number of starts. If the header has no space for the child, only counts it
-/// (children_missed).
+/// Records the start of a child in a mapped header, which may belong to another process. The event `starts` adds 1 to
+/// the number of starts, and the event `failed` subtracts 1. If the header has no space for the child, only
+/// Header::children_missed is changed.
 void record_child(format::Header& header, const UnseenChild& child, ChildEvent event);
 
-/// A file that lists programs started without the shim by processes that have no recording. The file consists of a
-/// recording's header only. All processes of a run share it.
+/// A file for children: it lists programs that processes without a recording started without the shim. The file has
+/// the header of a recording, and marks if there are any. All processes of a run share the file.
 struct ChildrenFile {
     const char* path = nullptr;
-    int descriptor = -1;                       ///< descriptor of the open file; -1: the file is opened by its path
-    std::uint64_t run = 0;                     ///< number of the `fp32shim run`, see ProcessFacts::run
-    std::string_view job_id{}, job_id_from{};  ///< see ProcessFacts; without a run, only they tell whose file it is
+    int descriptor = -1;    ///< descriptor of the open file; -1: the file is opened by its path
+    std::uint64_t run = 0;  ///< number of the `fp32shim run` (ProcessFacts::run); 0: there is no run
+    std::string_view job_id{}, job_id_from{};  ///< job id and its variable, as in ProcessFacts; if there is no run,
+                                               ///< only the job id tells to whom the file belongs
 };
-/// Opens the file for children. If the file does not exist, makes it. Returns a descriptor or a negative errno.
-/// Precondition: signals are held.
+/// Opens `file`, which lists programs without the shim, and makes it if it does not exist. Returns a descriptor or a
+/// negative errno. Precondition: signals are held.
 int open_children_file(const ChildrenFile& file);
-/// Opens the file for children like open_children_file(), but does not make it.
+/// Opens `file` like open_children_file(), but does not make it.
 int open_existing_children_file(const ChildrenFile& file);
-/// Maps the header of the open file and calls `use` with it. Returns 0; or an errno if the header cannot be mapped.
+/// Maps the header of the open file and calls `use` with it. Returns 0, or an errno if the header cannot be mapped.
 template <class Use>
 int with_mapped_header(int descriptor, const Use& use) {
     using system::raw::syscall6;
@@ -67,7 +69,7 @@ int with_mapped_header(int descriptor, const Use& use) {
     syscall6(SYS_munmap, mapped, sizeof(format::Header));
     return 0;
 }
-/// Calls `use` with the header of the file for children, which is made if it does not exist. Returns 0 or an errno.
+/// Calls `use` with the header of `file`, and makes the file if it does not exist. Returns 0 or an errno.
 template <class Use>
 int with_children_file(const ChildrenFile& file, const Use& use) {
     const system::SignalHold hold;
@@ -77,11 +79,12 @@ int with_children_file(const ChildrenFile& file, const Use& use) {
     system::raw::close(descriptor);
     return error;
 }
-/// Records a child in the file for children. Returns 0 or an errno.
+/// Records the start of a child, or the failure of the start, in `file`. Returns 0 or an errno.
 int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event);
 
-/// Returns `run.children.fp32rec` for `run.fp32rec`, in `out`, followed by a NUL; empty: the name is too long.
-/// Precondition: `log` ends in `.fp32rec`.
+/// Returns the path of the file that lists the programs without the shim of a run whose recordings have the name
+/// `log`. The path for `run.fp32rec` is `run.children.fp32rec`. The result is in `out`, followed by a NUL. It is
+/// empty if the path is too long. Precondition: `log` ends in `.fp32rec`.
 std::string_view children_file_path(std::string_view log, std::span<char> out);
 
 }  // namespace fp32shim::record

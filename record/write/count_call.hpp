@@ -1,5 +1,6 @@
-// The part of a recording's code that runs in each call: count(), and count_untimed() for the express lane
-// (shim/blas/govern/express.hpp), which inlines it. Both find the row's counters by CountersByKey::find().
+// The code of a recording that runs in each call. It consists of count(), and of count_untimed(), which is inlined
+// into the quick path of short calls (shim/blas/govern/express.hpp). Both find the counters of a call by
+// CountersByKey::find().
 #pragma once
 
 #include <atomic>
@@ -9,9 +10,8 @@
 
 namespace fp32shim::record {
 
-/// Returns the longest duration, in ticks, to assume for untimed calls before a timed one. The limit is
-/// outlier_factor times the mean of all calls except the longest, or the limit that jitter_part sets if that is
-/// larger.
+/// Returns the longest duration, in ticks, that may be assumed for the untimed calls before a timed call. It is
+/// outlier_factor times the mean of the row's calls without the longest one, but at least 250 ns (jitter_part).
 inline std::uint64_t Recording::longest_untimed_duration(const format::CounterRecord& counters) const {
     const std::uint64_t known = counters.calls - counters.untimed;
     const std::uint64_t others = counters.total - counters.longest;
@@ -53,7 +53,7 @@ inline void Recording::add_event(ThreadWriter& writer, const format::CounterReco
 template <class Describe>
 void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, Describe&& describe) {
-    // This lambda is not inlined, so that the common case needs no stack for a decision.
+    // This lambda is not inlined, so that a call with a known key needs no stack for a DecisionEvent.
     const auto count_described = [&](auto slowly) __attribute__((noinline, cold)) {
         DecisionEvent decision;
         describe(decision);
@@ -73,8 +73,8 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.use_.end_use();
 }
 
-/// Returns the counters of a key; nullptr: the key is unknown, or the caller is a signal handler that interrupted a
-/// look-up.
+/// Returns the counters of a key. Returns nullptr if the thread does not know the key, or if the caller is a signal
+/// handler that interrupted a use of `writer`.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (!writer.use_.begin_use()) return nullptr;
     format::CounterRecord* const counters = writer.find_counters(key);
@@ -91,7 +91,7 @@ inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
     const std::uint64_t timed = std::atomic_ref(counters.timed).load(relaxed);
     if (timed < timed_at_first || std::atomic_ref(counters.untimed).load(relaxed) >= untimed_calls_in_between(timed))
         return true;
-    // Subtracts the longest call, which was probably interrupted.
+    // The longest call is subtracted, because it was probably interrupted.
     const std::uint64_t total = std::atomic_ref(counters.total).load(relaxed);
     return total - std::atomic_ref(counters.longest).load(relaxed) >=
            short_ticks_ * std::atomic_ref(counters.calls).load(relaxed);

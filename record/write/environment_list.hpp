@@ -1,4 +1,4 @@
-// The facts about the process's environment in a recording.
+// Writes the facts about the process's environment into a recording.
 #pragma once
 
 #include <atomic>
@@ -13,26 +13,29 @@
 
 namespace fp32shim::record {
 
-/// List of facts in a recording's header; see Recording::environment(). Thread-safe. Never calls malloc.
+/// The list of facts about the environment in a recording's header (Recording::environment()). Thread-safe. Never
+/// calls malloc.
 class EnvironmentFactList {
   public:
     EnvironmentFactList(RecordingFile& file, RowTable& rows) : file_(file), rows_(rows) {}
 
-    /// Returns true at the first call in each process, since a forked child has a list of its own.
+    /// Returns true at the first call in each process. In a forked child it returns true again, because the child has
+    /// a list of its own.
     bool begin_once_per_process() {
         const std::uint32_t self = system::fork_generation();
         return begun_by_.load(std::memory_order_relaxed) != self &&
                begun_by_.exchange(self, std::memory_order_relaxed) != self;
     }
-    /// Adds a fact, unless the list has it with this value. `subject`: library or device; empty: the process. An
-    /// empty value, or one for which there is no room, is left out.
+    /// Adds a fact, unless the list has the fact with the same value. `subject` is the library or device that the
+    /// fact is about; it is empty if the fact is about the process. A fact is left out if its value is empty or there
+    /// is no space.
     void add_fact(EnvironmentFact fact, std::string_view subject, std::string_view value);
 
   private:
     RecordingFile& file_;
     RowTable& rows_;
     std::atomic<std::uint32_t> begun_by_{0};
-    system::ForkSafeLock lock_;  // protects additions
+    system::ForkSafeLock lock_;  // `lock_` is held while a fact is added
 };
 
 }  // namespace fp32shim::record

@@ -27,8 +27,9 @@ using format::segment_size;
 
 namespace {
 
-/// Returns the number of the first segment that entries of single calls must not use, in a file of `segments`
-/// segments. An eighth of the file (1 to 64 MiB), or half of a small file, is reserved for counters, rows and rings.
+/// Returns the limit for segments with records of single calls, in a file of at most `segments` segments. Such
+/// segments must have numbers below the limit. The rest of the file is reserved for counters, rows and rings: an
+/// eighth of the file, which is limited to 1 to 64 MiB, or half of a small file.
 constexpr std::uint32_t limit_for_calls(std::uint32_t segments) {
     constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
@@ -46,8 +47,8 @@ void unmap_segment(Address segment) {
     raw::syscall6(SYS_munmap, segment, format::segment_size);
 }
 
-/// Makes a system call that writes. Signals that the write causes do not reach the program. Returns the call's
-/// result.
+/// Calls `call`, which makes a system call that writes to the file. Signals that the write causes do not reach the
+/// program. Returns the result of the system call.
 template <class Call>
 long call_without_signals(Call call) {
     const system::WriteSignalHold hold;
@@ -71,8 +72,9 @@ int write_zeros(int descriptor, std::uint64_t offset, std::uint64_t size) {
     return 0;
 }
 
-/// Marks an empty file on btrfs to be overwritten in place. Otherwise btrfs would write each changed page to a new
-/// place, even in allocated space, and on a full disk a store to a mapped page would raise SIGBUS.
+/// Makes btrfs overwrite the data of a file in place, if the file is on btrfs. Otherwise btrfs would write each
+/// changed page to newly allocated space, and a store to a mapped page would raise SIGBUS on a full disk.
+/// Precondition: the file is empty.
 void overwrite_in_place(int descriptor) {
     struct statfs where {};
     if (raw::syscall6(SYS_fstatfs, descriptor, &where) < 0 || where.f_type != BTRFS_SUPER_MAGIC) return;
@@ -111,7 +113,8 @@ format::TextRange append_header_text(format::Header& header, std::size_t& used, 
 int allocate_disk_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
     const long result =
         call_without_signals([&] { return raw::syscall6(SYS_fallocate, descriptor, 0, offset, size); });
-    // Some file systems (NFS 3, some of FUSE) cannot allocate space. Writing zeros has the same effect.
+    // Some file systems, such as NFS 3 and some FUSE file systems, do not support fallocate. Writing zeros has the
+    // same effect.
     if (result == -EOPNOTSUPP || result == -ENOSYS) return write_zeros(descriptor, offset, size);
     return static_cast<int>(-result);
 }
@@ -153,7 +156,8 @@ int RecordingFile::create(std::string_view path, const Limits& limits, format::H
 }
 
 void RecordingFile::remove_new_file() {
-    raw::syscall6(SYS_unlinkat, AT_FDCWD, path_, 0);  // the file was just made with O_EXCL, so it is ours to remove
+    raw::syscall6(SYS_unlinkat, AT_FDCWD, path_, 0);  // the file was just made with O_EXCL, so it is not a file of
+                                                      // somebody else
     raw::close(descriptor_.release());
 }
 
@@ -239,7 +243,8 @@ RecordingFile::AppendResult RecordingFile::append_events(const format::SegmentHe
         }
         if (is_new) give_back_segment(number);
     }
-    // The ring, which is mapped from the same file, can no longer be read.
+    // EFAULT means that the ring can no longer be read, because its pages, which are mapped from the same file, are
+    // lost.
     if (error == EFAULT)
         end_lost_recording();
     else
@@ -247,8 +252,8 @@ RecordingFile::AppendResult RecordingFile::append_events(const format::SegmentHe
     return AppendResult::no_room;
 }
 
-/// Reserves the next unused segment number, and returns it. If that number is not below `limit`, returns 0 and sets
-/// `error` to 0, which stands for a full file.
+/// Reserves the next unused segment number and returns it. If this number is not below `limit`, returns 0 and sets
+/// `error` to 0, which means that the file is full.
 std::uint32_t RecordingFile::reserve_segment(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
@@ -271,9 +276,10 @@ void RecordingFile::give_back_segment(std::uint32_t number) {
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }
 
-/// Writes a segment of events from front to back. If the process is killed meanwhile, all events in the file are
-/// complete, and the ring still has all of them. Returns 0; or an errno, and leaves zeros where it has written,
-/// because the segment may be used again, for data that begin as zeros.
+/// Writes a segment of events from its beginning to its end. If the process is killed meanwhile, all events in the
+/// file are complete, and the ring still has all events. Returns 0 or an errno. On failure, the function overwrites
+/// what it has written by zeros, because the segment may later be used for other entries, which must be zeros at
+/// first.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();
@@ -330,7 +336,7 @@ bool RecordingFile::ensure_descriptor() {
     return false;
 }
 
-/// Makes the file and keeps its descriptor. Returns 0; or an errno, and leaves no file behind.
+/// Makes the file and keeps its descriptor. Returns 0 or an errno. On failure, no file is left behind.
 int RecordingFile::create_file(std::string_view path) {
     int descriptor = -EEXIST;
     const std::int32_t self = raw::getpid();
@@ -344,7 +350,7 @@ int RecordingFile::create_file(std::string_view path) {
 
     int error = 0;
     if (limits_.group >= 0) error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, limits_.group));
-    // The mode is set after the group, so that no wrong group can read the file in between.
+    // The mode is set after the group, so that the file's first group cannot read the file meanwhile.
     if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
     if (error == 0) {
         error = descriptor_.keep(descriptor);
@@ -355,8 +361,8 @@ int RecordingFile::create_file(std::string_view path) {
     return error;
 }
 
-/// Records that disk space was refused, and says so on stderr once per process. `error`: an errno; 0: the file has
-/// reached its largest size.
+/// Records that there was no space, and reports it on stderr once per process. `error` is the errno of the refusal,
+/// or 0 if the file has reached its largest size.
 void RecordingFile::warn_no_space(int error) {
     if (is_lost_.load(std::memory_order_relaxed)) return;
     set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
@@ -381,8 +387,8 @@ std::uint64_t number_of_attempt(int attempt, std::int32_t process) {
     constexpr int counted = 16;
     if (attempt < counted) return static_cast<std::uint64_t>(attempt);
     if (attempt == counted) return static_cast<std::uint64_t>(process);
-    // The numbers have ten digits, more than any process id. So none equals the id of a process, not even one in
-    // another PID namespace.
+    // A random number has ten digits, which is more than a process id has. So it differs from all process ids, also
+    // from those in other PID namespaces.
     constexpr std::uint64_t smallest = 1'000'000'000, numbers = 9 * smallest;
     const std::uint64_t random = system::Hash().add(ticks()).add(static_cast<std::uint64_t>(process)).value();
     return smallest + random % numbers;

@@ -1,8 +1,8 @@
-// The file of a recording: its name, its descriptor and its disk space. It hands out segments, which are mapped or
-// written.
+// Makes the file of a recording, and manages its name, its descriptor and its disk space. Segments of the file are
+// mapped or written.
 //
-// All I/O is by raw system calls with SIGPIPE and SIGXFSZ held back. Disk space is allocated before it is mapped. So
-// a full disk is an error in this code and never SIGBUS in a program's product.
+// All input and output uses raw system calls, while SIGPIPE and SIGXFSZ are held back. Disk space is allocated before
+// it is mapped. So a full disk is an error in this code and does not cause SIGBUS in a product of the program.
 #pragma once
 
 #include <sys/stat.h>
@@ -22,7 +22,7 @@
 
 namespace fp32shim::record {
 
-/// Makes the file of a recording and hands out its segments. Errors are errnos. Thread-safe, except for create(),
+/// The file of a recording, and its segments. Errors are returned as errnos. Thread-safe, except for create(),
 /// remove_new_file(), install_header() and replace_header_by_zeros(), which only the thread that makes the file may
 /// call.
 class RecordingFile {
@@ -35,24 +35,25 @@ class RecordingFile {
 
     struct Limits {
         std::uint32_t segments = 0;  ///< largest number of segments in the file
-        bool overwrites = false;     ///< when the file is full, new events replace the oldest ones
+        bool overwrites = false;     ///< new events replace the oldest events when the file is full
         std::uint32_t mode = 0600;   ///< permission bits of the file
-        std::int64_t group = -1;     ///< number of the group that gets the file; -1: none
+        std::int64_t group = -1;     ///< number of the group that the file is given to; -1: the group is not changed
     };
 
-    /// Makes the file `path`; if that exists, `NAME.1.fp32rec` or another number (number_of_attempt()). Allocates
-    /// disk space for the header and the first segments. Returns 0; or an errno, and leaves no file. Maps a zeroed
-    /// header for install_header(), and sets `header` to it. In a forked child, closes the parent's descriptor first.
+    /// Makes the file `path`. If `path` exists, makes `NAME.1.fp32rec` or a file with another number
+    /// (number_of_attempt()). Allocates disk space for the header and the first segments. Maps a zeroed header for
+    /// install_header(), and sets `header` to it. In a forked child, first closes the parent's descriptor. Returns 0
+    /// or an errno. On failure, no file is left behind.
     int create(std::string_view path, const Limits& limits, format::Header*& header);
-    /// Undoes create(): removes the file.
+    /// Removes the file that create() has made.
     void remove_new_file();
-    /// Puts the new file, with its filled header, into use. If another header was in use, maps the new one at the
-    /// same address, since other threads may still use that address.
+    /// Starts using the new file, whose header is `filled`. If another header was in use, maps the new header at its
+    /// address, because other threads may still use this address.
     void install_header(format::Header* filled);
-    /// Replaces the header by private zeros. For a forked child that could not make a file.
+    /// Replaces the mapped header by private zeros. A forked child that could not make a file calls this.
     void replace_header_by_zeros();
-    /// Ends the recording after a store to a mapped part of its file failed. Reports this once on stderr, unless
-    /// writing there would block or fail. Async-signal-safe; does not wait.
+    /// Ends the recording after a store to a mapped part of its file failed. Reports the failure once on stderr,
+    /// unless writing to stderr would block or fail. Async-signal-safe; does not wait.
     void end_lost_recording();
 
     bool is_open() const { return is_open_.load(std::memory_order_acquire); }
@@ -60,17 +61,17 @@ class RecordingFile {
     std::string_view path() const { return path_; }
     /// Sets a bit of Header::flags.
     void set_flag(std::uint32_t flag) { std::atomic_ref(header()->flags).fetch_or(flag, std::memory_order_relaxed); }
-    /// Returns the time a second from now, in ticks. After a refusal of disk space, none is requested before that
-    /// time.
+    /// Returns the time in ticks that is one second after now. After disk space was refused, no space is requested
+    /// before this time.
     std::uint64_t one_second_from_now() const {
         return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
     }
 
-    /// Maps segment 1 or 2 of a new file, which have disk space. Called before install_header(). Returns nullptr if
-    /// there is no memory.
+    /// Maps segment 1 or segment 2 of a new file, for which create() has allocated disk space. Must be called before
+    /// install_header(). Returns nullptr if there is no memory.
     void* map_first_segment(std::uint32_t number) { return map_segment(number); }
-    /// Publishes a mapped segment: stores its kind after all other fields are complete. Readers see the segment from
-    /// then on.
+    /// Publishes a mapped segment by storing its kind. All its other fields must be complete, because readers see the
+    /// segment from then on.
     static void publish_segment(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
     void publish_segment(format::SegmentHeader& segment, format::SegmentKind kind) {
         publish_segment(*header(), segment, kind);
@@ -78,19 +79,21 @@ class RecordingFile {
     static constexpr std::uint32_t first_segments = 2;  ///< number of segments that map_first_segment() maps
 
     /// Maps a new segment of zeros that has disk space. Returns nullptr if the disk or the file (max_size) is full,
-    /// there is no memory, or the program has closed the descriptor. One line on stderr per process says why.
+    /// there is no memory, or the program has closed the descriptor. The reason is reported in one line on stderr,
+    /// once per process.
     void* map_new_segment() { return map_new_segment_below(limits_.segments); }
-    /// Maps a new segment as map_new_segment() does, but for entries of single calls. Such segments must leave space
-    /// for counters and rows.
+    /// Maps a new segment for records of single calls. Works like map_new_segment(), but leaves some space of the
+    /// file to counters, rows and rings.
     void* map_new_segment_for_calls();
 
     enum class AppendResult : std::uint8_t {
         appended,
-        no_room,     ///< not written, for one of the reasons of map_new_segment()
-        superseded,  ///< not written: the file is full, and other threads are overwriting all older events
+        no_room,  ///< the events were not written, for one of the reasons for which map_new_segment() returns nullptr
+        superseded,  ///< the events were not written, because the file is full and other threads are overwriting all
+                     ///< older events
     };
-    /// Writes `segment` (a header) and `events` (a full ring) into a new segment of the file. If the file is full and
-    /// Limits::overwrites is set, overwrites the oldest segment of events.
+    /// Writes `events`, the content of a full ring, and `segment`, the header for them, into a new segment of the
+    /// file. If the file is full and Limits::overwrites is set, overwrites the oldest segment of events.
     AppendResult append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
 
   private:
@@ -107,13 +110,14 @@ class RecordingFile {
     void warn_no_space(int error);
 
     std::atomic<bool> is_open_{false};
-    std::atomic<bool> is_lost_{false};  // a store to a part of the file has failed
+    std::atomic<bool> is_lost_{false};  // a store to a mapped part of the file has failed
     std::atomic<format::Header*> header_{nullptr};
     system::OwnDescriptor descriptor_;
-    std::atomic<bool> reopened_{false};  // reopens once per process only: a program that keeps closing the file is
-                                         // left alone
+    std::atomic<bool> reopened_{false};  // the file has been reopened; this happens only once per process, in case
+                                         // the program keeps closing it
 
-    // Queue, in private memory, of the segments with events that may be overwritten, oldest first.
+    // A queue of the segments of events that may be overwritten. The oldest segment is first. The queue is in private
+    // memory.
     system::ForkSafeLock queue_lock_;
     std::uint32_t* queue_ = nullptr;
     std::uint64_t queue_begin_ = 0;
@@ -124,13 +128,13 @@ class RecordingFile {
     system::OncePerProcess full_warning_, error_warning_, closed_warning_;
 };
 
-/// The segments of one kind in a file, with entries that are used one after the other.
+/// All segments of one kind in a file. Their entries are used one after the other.
 template <class Entry, std::uint32_t segment_limit>
 class SegmentList {
   public:
     Entry& operator[](std::uint32_t index) const { return segments_[index / capacity]->entries[index % capacity]; }
-    /// Returns entry number `index`, the first one that is not in use. Makes a segment for it if needed; nullptr:
-    /// there is no space.
+    /// Returns the entry number `index`, which must be the first entry that is not in use. Makes a segment for the
+    /// entry if needed. Returns nullptr if there is no space.
     Entry* entry_for(std::uint32_t index, RecordingFile& file, format::SegmentKind kind) {
         const std::uint32_t sequence = index / capacity;
         if (sequence >= segment_limit) return nullptr;
@@ -149,26 +153,27 @@ class SegmentList {
     format::Segment<Entry>* segments_[segment_limit] = {};
 };
 
-/// Puts a text into a new header, behind the texts that are already there. `used`: number of bytes of those texts, to
-/// which the size of this one is added.
+/// Puts `text` into a new header, behind the texts that the header already has. `used` is the number of bytes of the
+/// header's texts; the function adds the size of `text` to it.
 format::TextRange append_header_text(format::Header& header, std::size_t& used, std::string_view text);
 
-/// Prints one line on stderr, which begins with the path of the recording that it is about. Async-signal-safe. Needs
-/// 1 KiB of stack.
+/// Prints one line on stderr, which begins with `path`, the path of the recording that the line is about, and ends
+/// with `texts`. Async-signal-safe. Needs 1 KiB of stack.
 void warn_about_recording(std::string_view path, std::initializer_list<std::string_view> texts);
 
-/// Allocates disk space in a file, so that a full disk is an error at this point and not SIGBUS at a store. Returns 0
-/// or an errno.
+/// Allocates disk space for a range of a file, so that a full disk is an error of this function and does not cause
+/// SIGBUS at a later store. Returns 0 or an errno.
 int allocate_disk_space(int descriptor, std::uint64_t offset, std::uint64_t size);
 
-/// Writes the path with a number before its extension: `run.2.fp32rec` for `run.fp32rec` and 2. Without that
-/// extension the number goes to the end. The number 0 leaves `path` unchanged. Returns false if the result, followed
-/// by a NUL, does not fit into `out`.
+/// Writes `path` to `out`, with `number` before the extension `.fp32rec`. The result for `run.fp32rec` and 2 is
+/// `run.2.fp32rec`. If `path` does not have this extension, the number is appended. The number 0 stands for no
+/// number. Returns false if the result and a NUL do not fit into `out`.
 bool insert_number(std::string_view path, std::uint64_t number, std::span<char> out);
 
-/// Returns the number to put before the extension of a recording's name at the `attempt`th try; 0: no number. The
-/// tries are: the name itself, 1 to 15, the process id, then random numbers. So thousands of processes with one name
-/// do not try each other's numbers one by one.
+/// Returns the number for the extension of a recording's name (see insert_number()) at the attempt number `attempt`,
+/// from 0. The first attempt has no number, the next attempts have the numbers 1 to 15, then follows the id of
+/// `process`, and all further attempts have random numbers. So thousands of processes that use the same name do not
+/// try all numbers that are taken.
 std::uint64_t number_of_attempt(int attempt, std::int32_t process);
 inline constexpr int attempt_limit = 64;
 

@@ -1,4 +1,5 @@
-// Times of products on their GPU. Few calls are measured, so this code is not on the way of a call.
+// Stores the times that products took on a GPU. Few calls are measured on the GPU, so this code does not run in most
+// calls.
 #include <atomic>
 #include <iterator>
 

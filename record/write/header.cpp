@@ -1,4 +1,4 @@
-// The header of a recording: what is known when the file is made.
+// Fills the header of a recording with the facts that are known when the file is made.
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -21,7 +21,8 @@ constexpr format::Architecture architecture =
     format::Architecture::aarch64;
 #endif
 
-/// Puts the texts into a new header. Each is cut off so that all of them fit.
+/// Puts the texts about the process and its settings into a new header. Each text is cut to its limit, so that all
+/// texts fit.
 void put_texts(format::Header& header, const ProcessFacts& facts, const StartEvent& start) {
     constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
     static_assert((format::text_count - 1) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
@@ -86,7 +87,8 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
 
     put_texts(header, facts_, start);
 
-    // This rate is measured over the short time since the making of the file began, so it is not yet exact.
+    // The rate is measured over the short time since `begun`, when the making of the file began, so it is not yet
+    // exact.
     if (ticks_per_second_.load(std::memory_order_relaxed) == 0)
         ticks_per_second_.store(measure_ticks_per_second(begun), std::memory_order_relaxed);
     const std::uint64_t rate = ticks_per_second_.load(std::memory_order_relaxed);

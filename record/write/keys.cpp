@@ -12,7 +12,7 @@ namespace fp32shim::record {
 void CountersByKey::add(std::uint64_t key, CountersNumber counters) {
     if (2 * (std::size_t{used_} + 1) > capacity()) grow();
     if (entries_ == nullptr) return;
-    // Some entries must stay free: a free entry ends the search for an unknown key.
+    // Some entries must stay free, because only a free entry ends the search for a key that is not in the table.
     if (4 * (std::size_t{used_} + 1) > 3 * capacity()) clear();
     free_entry(key) = {key, counters};
     ++used_;
@@ -30,7 +30,7 @@ CountersByKey::Entry& CountersByKey::free_entry(std::uint64_t key) {
     return entries_[index];
 }
 
-/// Doubles the table, unless the kernel refuses memory or the table has its largest size.
+/// Makes the table twice as large, unless the kernel refuses memory or the table has its largest size.
 void CountersByKey::grow() {
     Entry* const before = entries_;
     const std::size_t capacity_before = capacity();
@@ -39,8 +39,8 @@ void CountersByKey::grow() {
     const std::size_t size = size_in_bytes(std::size_t{1} << bits);
     void* pages = map_private_pages(size, PagesInChild::none);
     if (pages == nullptr) return;
-    // Look-ups in a large table touch many pages in random order, so huge pages save time. If the kernel has none, it
-    // uses small pages.
+    // Look-ups in a large table touch many pages in random order, so huge pages save time. If the kernel has no huge
+    // pages, it uses small ones.
     constexpr std::size_t huge_page = std::size_t{2} << 20;
     if (size >= huge_page) system::raw::syscall6(SYS_madvise, pages, size, MADV_HUGEPAGE);
     const std::uint64_t* const keys_before = keys_by_number_;

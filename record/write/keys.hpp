@@ -1,5 +1,5 @@
-// A hash table of the keys that one thread has met, with the counters of each. The table lies in private pages and
-// grows. So only keys that are new to the thread take the slow path.
+// A hash table of the keys of calls that one thread has counted, with the counters for each key. The table grows, and
+// lies in private pages. Only a call whose key is not in the table takes the slow path.
 #pragma once
 
 #include <cstddef>
@@ -10,44 +10,48 @@
 
 namespace fp32shim::record {
 
-/// Identifies one CounterRecord of a thread by its segment's number and its index there. Numbers rise from record to
-/// record: by 1, or by more where a new segment begins.
+/// Identifies a CounterRecord of a thread by the number of its segment and its index in the segment. The number of
+/// the next record in the same segment is larger by 1. The difference is larger where a new segment begins.
 using CountersNumber = std::uint32_t;
 inline constexpr std::uint32_t counters_index_bits = 10;
 static_assert(format::CounterSegment::capacity < 1U << counters_index_bits);
 
-/// Maps keys to counters. Part of a ThreadWriter, whose use_ guards it. An object of zeros is an empty table. A
-/// forked child begins with one: there the kernel zeroes the ThreadWriter and does not map the table's entries.
+/// Maps keys to counters. The table is a member of a ThreadWriter, whose use_ guards it. An object of zeros is an
+/// empty table. In a forked child the table is empty, because the kernel zeroes the ThreadWriter and does not map the
+/// table's entries.
 ///
-/// Open addressing: a key is stored at its first index, or behind it with no free entry in between. At most half of
-/// the entries are used, unless the kernel gives no more pages or the table has its largest size.
+/// The table uses open addressing: a key is stored at the index first_index(), or behind it with no free entry in
+/// between. At most half of the entries are used, unless the kernel gives no more pages or the table has its largest
+/// size.
 ///
-/// A table of 100,000 keys is larger than a processor's caches, and waiting for a key's entry takes longer than all
-/// other work. But many programs repeat their calls in the same order. So the keys are also stored in the order of
-/// their counters, and find() first tries the key found last and the next one in that order.
+/// A table of 100,000 keys is larger than a processor's caches, and waiting for the entry of a key takes longer than
+/// all other work of counting a call. But many programs repeat their calls in the same order. So the keys are also
+/// stored in the order of their counters. find() first compares the key with the one that it found last, and then
+/// with the next one in this order.
 class CountersByKey {
   public:
     static constexpr CountersNumber none = UINT32_MAX;
 
-    /// Returns the counters of a key; `none`: the key is not known. Precondition: key != 0.
+    /// Returns the counters of a key, or `none` if the key is not in the table. Precondition: key != 0.
     [[gnu::always_inline]] CountersNumber find(std::uint64_t key);
     /// Adds a key that is not in the table. If the table is full, drops all other keys.
     void add(std::uint64_t key, CountersNumber counters);
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask() + 1; }
 
-    /// Returns the index at which a key's search begins in a table of `1 << bits` entries. Mixes all bits of the key:
-    /// keys are sums of multiples of sizes, and evenly spaced sizes would otherwise share a few entries.
+    /// Returns the index at which a key's search begins in a table of `1 << bits` entries. All bits of the key are
+    /// mixed, because keys are sums of multiples of sizes, and the keys of evenly spaced sizes would otherwise share
+    /// a few entries.
     [[gnu::always_inline]] static std::uint64_t first_index(std::uint64_t key, std::uint32_t bits) {
         return system::table_index(system::fold_high_half(key), bits);
     }
 
     static constexpr std::uint32_t first_bits = 8;     ///< binary logarithm of the first size, 256 entries
-    static constexpr std::uint32_t largest_bits = 21;  ///< binary logarithm of the largest size, 2 entries per row:
-                                                       ///< 48 MiB
+    static constexpr std::uint32_t largest_bits = 21;  ///< binary logarithm of the largest size, which has 2 entries
+                                                       ///< per row and needs 48 MiB
 
   private:
     struct Entry {
-        std::uint64_t key;  ///< key; 0: the entry is free
+        std::uint64_t key;  ///< key of the counters; 0: the entry is free
         CountersNumber counters;
     };
 

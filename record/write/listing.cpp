@@ -28,7 +28,8 @@ using format::ListedRecording;
 
 namespace {
 
-/// Adds an entry for the recording to a list, and notes in the recording which list that is.
+/// Adds an entry for `recording` to the list in the header `list`, and stores the list's number in the recording's
+/// own header.
 void enter_recording(Header& list, const NewRecording& recording) {
     recording.header.listed_in = format::list_id(list);
     const std::uint32_t index = std::atomic_ref(list.listed_count).fetch_add(1, std::memory_order_acq_rel);
@@ -42,7 +43,7 @@ void enter_recording(Header& list, const NewRecording& recording) {
     std::atomic_ref(entry.published).store(1, std::memory_order_release);
 }
 
-/// The processes from which this one descends, the nearest first.
+/// The ancestors of this process. The parent is the first element.
 class AncestorList {
   public:
     static constexpr std::size_t limit = 64;
@@ -64,14 +65,15 @@ class AncestorList {
 
 enum class EntryResult : std::uint8_t { yes, no_list, failed };
 
-/// Searches files for the list that a recording is to enter.
+/// Searches for a file with the list that a new recording should enter, and enters the recording.
 class ListSearch {
   public:
     ListSearch(const NewRecording& recording, std::uint64_t program, std::span<char> buffer,
                const AncestorList& ancestors)
         : recording_(recording), program_(program), buffer_(buffer), ancestors_(ancestors) {}
 
-    /// Tries a name with its first numbers, up to the one that this recording got.
+    /// Tries the files with the name `expanded` and the first `attempts` numbers (number_of_attempt()), but only
+    /// those before the file of this recording itself.
     EntryResult try_numbers(std::string_view expanded, int attempts) {
         for (int attempt = 0; attempt < attempts; ++attempt) {
             if (!insert_number(expanded, number_of_attempt(attempt, 0), buffer_)) break;
@@ -84,7 +86,7 @@ class ListSearch {
         return EntryResult::no_list;
     }
 
-    /// Tries the names that ancestors would get, if names depend on the process.
+    /// Tries the files that recordings of ancestors would have, if the names of files depend on the process.
     EntryResult try_names_of_ancestors(std::span<char> room) {
         const bool has_id = has_placeholder(recording_.name, 'p');
         EntryResult entered = EntryResult::no_list;
@@ -98,27 +100,28 @@ class ListSearch {
         }
         return entered;
     }
-    /// Returns true if the recording's name has no number or one of the numbers tried first, not the process id.
-    /// Precondition: try_numbers() found no list.
+    /// Returns true if the name of the recording's file has one of the numbers that try_numbers() tried, or no
+    /// number. Precondition: try_numbers() found no list.
     bool has_counted_number() const { return has_counted_number_; }
     int error() const { return error_; }
-    /// Returns true if the search met a recording of this run from another machine. Two machines must not map one
-    /// file.
+    /// Returns true if the search found a recording of the same run on another machine. This process cannot enter the
+    /// list in such a recording, because two machines must not map one file.
     bool was_found_elsewhere() const { return was_found_elsewhere_; }
 
   private:
-    /// Tries the name with the id of another process in place of `%p`.
+    /// Tries the files whose names have the process id `pid` in place of `%p`.
     EntryResult try_name_of(std::int32_t pid, std::span<char> room) {
         const std::int32_t self = recording_.facts.pid;
         recording_.facts.pid = pid;
         const std::string_view expanded = expand_path(recording_.name, recording_.facts, room).path;
         recording_.facts.pid = self;
-        constexpr int attempts = 3;  // the first numbers may belong to programs that the process executed before
+        constexpr int attempts = 3;  // the process may have made earlier recordings with the same id, before it
+                                     // executed another program
         return expanded.empty() ? EntryResult::no_list : try_numbers(expanded, attempts);
     }
 
-    /// Returns true if the open file is a recording of the same run. Without a run, it must be of the same program,
-    /// or of an ancestor, which may have a run.
+    /// Returns true if the open file is a recording of the same run that was made on this machine. If this process
+    /// has no run, the file must be a recording of the same program or of an ancestor; the ancestor may have a run.
     bool is_of_family(int descriptor) {
         const Header& own = recording_.header;
         struct stat status {};
@@ -128,13 +131,13 @@ class ListSearch {
                    std::memcmp(&found, &value, sizeof found) == 0;
         };
         const bool is_same_run = is_equal(own.run, offsetof(Header, run));
-        // A process whose environment was cleared does not know its run.
+        // own.run is 0 if the environment of this process was cleared, even if the process belongs to a run.
         if (!is_same_run && own.run != 0) return false;
         const bool is_here = is_equal(own.boot_id, offsetof(Header, boot_id));
         if (own.run != 0) was_found_elsewhere_ = was_found_elsewhere_ || !is_here;
         if (own.run != 0 || !is_here) return is_here;
-        // Without a run, the file must be this user's, since another owner could truncate it. A run's file is safe,
-        // because only the run's processes know its number.
+        // If this process has no run, the file must belong to this user, because another owner could truncate it. A
+        // file with the number of the run is safe, because only processes of the run know the number.
         if (raw::fstat(descriptor, status) < 0 || status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid)))
             return false;
         if (is_same_run && program_ != 0 && is_equal(program_, offsetof(Header, program))) return true;
@@ -160,12 +163,13 @@ class ListSearch {
         return error_ == 0 ? EntryResult::yes : EntryResult::failed;
     }
 
-    /// Waits until the file is whole, since another process may be making it, which takes long on a busy machine.
-    /// Gives up when the file is a second old: it was left incomplete by a process that was killed. Returns false if
-    /// the file is no recording.
+    /// Waits until the header of the file is complete, because another process may be making the file, which takes
+    /// long on a busy machine. Gives up when the file is a second old, because the process that was making it was
+    /// probably killed. Returns false if the file is not a complete recording.
     static bool wait_until_whole(int descriptor) {
         constexpr int most_tries = 1000;
-        constexpr int most_tries_by_other_clock = 10;  // tries if the clock of the file's machine is ahead
+        constexpr int most_tries_by_other_clock = 10;  // number of tries if the file has a time in the future,
+                                                       // because it is on a machine with another clock
         constexpr std::int64_t second = 1'000'000'000;
         for (int tries = 0; tries < most_tries; ++tries) {
             struct stat status {};
@@ -207,7 +211,7 @@ int enter_list(const NewRecording& recording, Header* parent, const FamilyFacts&
         enter_recording(*parent, recording);
         return 0;
     }
-    // Too large for the stack, which may be small in a signal handler.
+    // These buffers are too large for the stack, which may be small in a signal handler.
     constexpr std::size_t size = 2 * path_capacity + sizeof(AncestorList);
     auto* const pages = static_cast<char*>(map_private_pages(size, PagesInChild::none));
     if (pages == nullptr) return ENOMEM;
@@ -218,8 +222,9 @@ int enter_list(const NewRecording& recording, Header* parent, const FamilyFacts&
     if (entered == EntryResult::no_list) entered = search.try_names_of_ancestors(second);
     unmap_pages(pages, size);
     if (entered != EntryResult::no_list) return search.error();
-    // If names depend on the process, no other recording of the run finds this one by its name. The same holds for a
-    // name that has the process id because the first numbers were taken.
+    // If the names of files depend on the process, other recordings of the run cannot find this recording by its
+    // name. They cannot find it either if its name has the process id or a random number because the first numbers
+    // were taken.
     const bool has_own_name = recording.name.find('%') != std::string_view::npos || !search.has_counted_number();
     const bool has_file = family.children.path != nullptr && !family.is_first;
     return (has_own_name || search.was_found_elsewhere()) && has_file
@@ -237,7 +242,7 @@ int count_run_recording(const FamilyFacts& family) {
     const bool is_here = raw::syscall6(SYS_pread64, descriptor, &boot_id, sizeof boot_id,
                                        offsetof(Header, boot_id)) == sizeof boot_id &&
                          boot_id == self.boot_id;
-    // Two machines must not map one file.
+    // The file is not mapped if another machine made it, because two machines must not map one file.
     const int error = !is_here ? 0 : with_mapped_header(descriptor, [](Header& header) {
         std::atomic_ref(header.run_recordings).fetch_add(1, std::memory_order_relaxed);
     });

@@ -1,5 +1,6 @@
-// The list, in a process's recording, of the recordings of its covered children, so that `fp32shim verify` notices if
-// one is missing. A new recording enters itself into the list, since most children never record.
+// Maintains the list of other recordings in the header of a recording. The list has the recordings of the process's
+// children, so that `fp32shim verify` notices if one of them is missing. A child enters its recording into the list
+// itself, because most children never make a recording.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +12,36 @@
 
 namespace fp32shim::record {
 
-/// Facts about a process by which its recording finds the list to enter.
+/// Facts about a process by which its recording finds the list that it should enter.
 struct FamilyFacts {
-    std::uint64_t program = 0;  ///< number of the program that the process runs, equal in forked children; 0: unknown
+    std::uint64_t program = 0;  ///< number that identifies the program that the process runs, and that forked
+                                ///< children inherit; 0: unknown
     bool is_first = false;      ///< `fp32shim run` started the process itself
-    ChildrenFile children{};    ///< file for the children of the run; path nullptr: no run
+    ChildrenFile children{};    ///< file for the children of the run; its path is nullptr if there is no run
 };
 
-/// A new recording that is to enter a list.
+/// A new recording that should enter a list.
 struct NewRecording {
-    format::Header& header;     ///< header of the recording, which nobody else changes yet
+    format::Header& header;     ///< header of the recording, which no other thread or process changes yet
     std::string_view path;      ///< path of the recording, with a number if the name was taken; followed by a NUL
-    std::string_view expanded;  ///< path of the recording without such a number
+    std::string_view expanded;  ///< path of the recording as it would be without a number
     std::string_view name;      ///< name of the recording with placeholders
-    ProcessFacts& facts;        ///< facts about the process; its id is changed for a while
+    ProcessFacts& facts;        ///< facts about the process; the search changes `pid` for a while
 };
 
-/// Enters a new recording into a list: that of `parent` (nullptr: not forked from a process with a recording), of the
-/// first recording of the same run or program, of the nearest ancestor with a recording, or of the run's file for
-/// children. Without any of these, the recording is the first of its family. Returns 0; or an errno if there is a
-/// list, but the recording could not enter it. Allocates nothing.
+/// Enters a new recording into a list. If `parent` is not nullptr, the list is in `parent`, the header of the process
+/// from which this process was forked. Otherwise the list is in the first recording of the same run or program, in
+/// the recording of the nearest ancestor, or in the file for the children of the run. If none of these files exists,
+/// the recording is the first one and enters no list. Returns 0, or an errno if there is a list but the recording
+/// could not enter it. Does not call malloc.
 int enter_list(const NewRecording& recording, format::Header* parent, const FamilyFacts& family);
 
-/// Counts a new recording in the file for the children of its run, which `fp32shim run` has made. Returns 0, also
-/// without a run or on another machine than that command's; or an errno. Allocates nothing.
+/// Counts a new recording in the file for the children of its run, which `fp32shim run` has made. Does nothing if
+/// there is no run, or if the file was made on another machine. Returns 0 or an errno. Allocates nothing.
 int count_run_recording(const FamilyFacts& family);
 
-/// Counts a process that is to multiply and could not make a recording, in the file for the children of its run. Does
-/// nothing without a run, or if that file cannot be written. Allocates nothing.
+/// Counts, in the file for the children of its run, a process that multiplies matrices and could not make a
+/// recording. Does nothing if there is no run or the file cannot be written. Allocates nothing.
 void count_process_without_recording(const FamilyFacts& family);
 
 }  // namespace fp32shim::record

@@ -20,7 +20,8 @@ namespace {
 
 namespace raw = system::raw;
 
-/// A note about one mapped segment. Never freed: once `pages` is 0, the note is reused for another segment.
+/// A note about one mapped segment. Notes are never freed. A note whose `pages` are 0 is unused, and can be used for
+/// another segment.
 struct SegmentNote {
     std::atomic<std::uintptr_t> pages;
     std::atomic<RecordingFile*> file;
@@ -29,12 +30,13 @@ struct SegmentNote {
     SegmentNote* next;
 };
 
-// List of notes of the process `owner`. A forked child has none of this memory.
+// The list of the notes that the process `owner` made. Forked children do not inherit the memory of the notes.
 constinit std::atomic<SegmentNote*> first{nullptr};
 constinit std::atomic<std::uint32_t> owner{0};
 constinit PrivateArena arena;
 constinit system::ForkSafeLock lock;
-// The mapped header, which forked children inherit. They need its address until they have notes of their own.
+// Address of the mapped header, which forked children inherit. A child needs the address until it has a note about
+// its own header.
 constinit std::atomic<std::uintptr_t> kept_pages{0};
 
 SegmentNote* first_of_this_process() {
@@ -42,7 +44,7 @@ SegmentNote* first_of_this_process() {
                                                                               : nullptr;
 }
 
-/// Returns the note for the segment that contains `address`; nullptr: there is none.
+/// Returns the note about the segment that contains `address`, or nullptr if there is none.
 SegmentNote* find_note(std::uintptr_t address) {
     for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next) {
         const std::uintptr_t pages = note->pages.load(std::memory_order_acquire);
@@ -51,7 +53,7 @@ SegmentNote* find_note(std::uintptr_t address) {
     return nullptr;
 }
 
-/// Returns an unused note. Precondition: `lock` is held.
+/// Returns an unused note, or nullptr if there is no memory for one. Precondition: `lock` is held.
 SegmentNote* unused_note() {
     for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next)
         if (note->pages.load(std::memory_order_relaxed) == 0) return note;
@@ -67,7 +69,7 @@ bool map_zeros(std::uintptr_t pages) {
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) >= 0;
 }
 
-/// Maps zeros over the segment that contains `address`. Returns false if no segment of a recording contains it.
+/// Maps zeros over the segment that contains `address`. Returns false if `address` lies in no segment of a recording.
 bool replace_segment(std::uintptr_t address) {
     SegmentNote* const note = find_note(address);
     if (note == nullptr) {
@@ -75,9 +77,7 @@ bool replace_segment(std::uintptr_t address) {
         const std::uintptr_t kept = kept_pages.load(std::memory_order_relaxed);
         return kept != 0 && address - kept < format::segment_size && map_zeros(kept);
     }
-    if (note->is_replaced.exchange(true))
-        return true;  // another thread has replaced the segment, or is replacing it
-                      // now
+    if (note->is_replaced.exchange(true)) return true;  // another thread has replaced the segment or is replacing it
     const std::uintptr_t pages = note->pages.load(std::memory_order_relaxed);
     if (!map_zeros(pages)) return false;
     if (note->in_child.load(std::memory_order_relaxed) == PagesInChild::none)
@@ -88,13 +88,14 @@ bool replace_segment(std::uintptr_t address) {
 
 void on_bus_error(int number, siginfo_t* info, void*) {
     const int kept_errno = errno;
-    // A signal that is no fault was sent: by a process, or by the kernel for failed memory that is not in use now.
+    // If the signal does not come from a fault of this thread, it was sent by a process, or by the kernel because
+    // memory failed that is not being accessed.
     const bool is_fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
     if (!is_fault || !replace_segment(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
         struct sigaction usual {};
         usual.sa_handler = SIG_DFL;
         sigaction(number, &usual, nullptr);
-        // A fault occurs again by itself. A signal that was sent has to be sent again.
+        // A fault occurs again when this handler returns. A signal that was sent must be sent again.
         if (!is_fault) raw::syscall6(SYS_tgkill, raw::getpid(), raw::gettid(), number);
     }
     errno = kept_errno;
@@ -139,7 +140,8 @@ void install_lost_page_handler() {
     struct sigaction ours {};
     ours.sa_sigaction = on_bus_error;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    sigfillset(&ours.sa_mask);  // no handler of the program may interrupt: it might multiply, or leave by siglongjmp
+    sigfillset(&ours.sa_mask);  // handlers of the program must not interrupt this handler, because they could
+                                // multiply or leave by siglongjmp
     sigaction(SIGBUS, &ours, nullptr);
 }
 

@@ -43,7 +43,8 @@ bool write_all(int descriptor, const void* bytes, std::size_t size, std::uint64_
     return written == static_cast<long>(size);
 }
 
-/// Writes the mark into segment `number` of the file. Writes its first word last. Returns 0 or an errno.
+/// Writes the mark into the segment `number` of the file. Writes the first field, `published`, last. Returns 0 or an
+/// errno.
 int write_segment(int descriptor, const UnrecordedProcessSegment& mark, std::size_t number) {
     const std::uint64_t offset = number * format::segment_size;
     const std::size_t size = offsetof(UnrecordedProcessSegment, files) + used_size(mark);
@@ -54,8 +55,8 @@ int write_segment(int descriptor, const UnrecordedProcessSegment& mark, std::siz
     return is_written ? 0 : EIO;
 }
 
-/// Finds an entry for the mark in the file, and writes the mark. Returns 0, also if the file already has the mark or
-/// is full; or an errno.
+/// Finds an unused entry for the mark in the header of the file, and writes the mark. Does not write it if the file
+/// already has an equal mark or has no unused entry. Returns 0 or an errno.
 int add_to_run(Header& header, int descriptor, const UnrecordedProcessSegment& mark) {
     const std::uint64_t hash = hash_of(mark);
     for (std::size_t i = 0; i < format::mark_limit; ++i) {
@@ -71,10 +72,10 @@ int add_to_run(Header& header, int descriptor, const UnrecordedProcessSegment& m
 
 }  // namespace
 
-/// Memory of a mark, too large for the stack of a signal handler.
+/// The memory of a mark. It is too large for the stack of a signal handler.
 struct UnrecordedProcessMark::Pages {
     UnrecordedProcessSegment segment;
-    Layout layouts[4096];  ///< layouts of the first files
+    Layout layouts[4096];  ///< FileState::layout of the first files
     char program[path_capacity];
 };
 
@@ -113,7 +114,7 @@ void UnrecordedProcessMark::add(const LoadedFile& file) {
     ++segment.count;
 }
 
-/// Stores the layouts behind the files, if they have room there.
+/// Stores the layouts behind the files in the mark, if the mark has space for them.
 void UnrecordedProcessMark::add_layouts() const {
     UnrecordedProcessSegment& segment = pages_->segment;
     const std::size_t count = std::min<std::size_t>(segment.count, std::size(pages_->layouts));

@@ -1,5 +1,5 @@
-// Private memory for writing a recording: pages from the kernel. Never calls malloc, so that it may be used inside
-// any program's allocator and in signal handlers.
+// Gets private memory for writing a recording from the kernel. This code never calls malloc, so that it may run
+// inside a program's allocator and in signal handlers.
 #pragma once
 
 #include <atomic>
@@ -7,14 +7,14 @@
 
 namespace fp32shim::record {
 
-/// State of mapped pages in a forked child.
+/// What a forked child finds at the addresses of mapped pages.
 enum class PagesInChild : unsigned char {
     none,       ///< the child does not have the pages
     zeroed,     ///< the child has zeroed pages; needs Linux 4.14
     inherited,  ///< the child has the parent's pages
 };
 
-/// Returns zeroed pages; nullptr: the kernel has none. Leaves errno alone. Precondition: `in_child` is not
+/// Returns zeroed pages, or nullptr if the kernel has no memory. Leaves errno alone. Precondition: `in_child` is not
 /// `inherited`.
 void* map_private_pages(std::size_t size, PagesInChild in_child);
 void unmap_pages(void* pages, std::size_t size);
@@ -22,9 +22,10 @@ void unmap_pages(void* pages, std::size_t size);
 /// Allocates memory that is never freed, and that forked children do not inherit. Thread-safe, lock-free.
 class PrivateArena {
   public:
-    /// Returns zeroed memory, aligned to 16 bytes; nullptr: the kernel has none. Precondition: size <= 1024.
+    /// Returns zeroed memory that is aligned to 16 bytes, or nullptr if the kernel has no memory. Precondition: size
+    /// <= 1024.
     void* allocate(std::size_t size);
-    /// Forgets all memory. For a forked child, where the pages are not mapped.
+    /// Forgets all memory. A forked child calls this, because the pages are not mapped in it.
     void forget() { current_.store(nullptr, std::memory_order_relaxed); }
 
   private:

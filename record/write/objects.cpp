@@ -12,8 +12,8 @@ using format::ObjectRecord;
 
 namespace {
 
-/// Returns the facts about a file that is loaded. `path` ends in a NUL. If it is relative, it may lead to another
-/// file by now, so only the layout is known.
+/// Returns the facts about a file that is loaded. `path` ends in a NUL. If `path` is relative, it may lead to another
+/// file by now, so only the layout is set.
 format::FileState state_of(const LoadedFile& file, std::string_view path) {
     namespace raw = system::raw;
     format::FileState state;
@@ -42,8 +42,8 @@ void LoadedFileList::LockedAdder::add(const LoadedFile& file) {
     }
 }
 
-/// Returns the entry for a file with that path and build id; nullptr: none. The search begins at index `next` and
-/// wraps around. `next` becomes the index after the entry. Precondition: lock_ is held.
+/// Returns the entry with the path `path` and the build id of `file`, or nullptr if there is none. The search begins
+/// at the index `next` and wraps around. `next` becomes the index after the entry. Precondition: lock_ is held.
 ObjectRecord* LoadedFileList::find_entry(const LoadedFile& file, format::StringId path, std::uint32_t& next) const {
     const auto id = file.build_id.first(std::min(file.build_id.size(), format::build_id_limit));
     for (std::uint32_t i = 0; i < count_; ++i) {

@@ -1,5 +1,5 @@
-// The list of loaded programs and libraries in a recording. From this list `fp32shim verify` judges which of them may
-// have multiplied without the shim.
+// Maintains the list of loaded programs and libraries in a recording. From this list `fp32shim verify` tells which
+// programs and libraries may have multiplied without the shim.
 #pragma once
 
 #include <atomic>
@@ -17,17 +17,17 @@ namespace fp32shim::record {
 
 /// A program or library that is loaded in this process.
 struct LoadedFile {
-    std::string_view path;                   ///< path by which the loader names it; empty: the program itself
-    std::span<const std::uint8_t> build_id;  ///< build id; empty: the file has none
-    std::uint32_t flags = 0;                 ///< findings: bits format::object_…
+    std::string_view path;  ///< path that the loader has for the file; empty: the file is the program itself
+    std::span<const std::uint8_t> build_id;  ///< build id of the file; empty: the file has no build id
+    std::uint32_t flags = 0;                 ///< what is known about the file: bits format::object_…
     format::ShortHash<2> layout{};           ///< hash of the program headers in memory
 };
 
-/// List of loaded files in a recording; see Recording::objects(). Has each file once. Thread-safe, except for
-/// begin_list().
+/// The list of loaded files in a recording (Recording::objects()). The list has each file once. Thread-safe, except
+/// for begin_list().
 class LoadedFileList {
   public:
-    /// `program`: path of the program.
+    /// `program` is the path of the program that this process runs.
     LoadedFileList(RecordingFile& file, RowTable& rows, const std::string& program)
         : file_(file), rows_(rows), program_(program) {}
 
@@ -41,21 +41,23 @@ class LoadedFileList {
       private:
         LoadedFileList& objects_;
         const system::HeldLock held_;
-        std::uint32_t next_ = 0;  // likely index of the next file, since files come in the same order as in the last
-                                  // walk
+        std::uint32_t next_ = 0;  // index at which the next file probably is, because files are added in the same
+                                  // order each time
     };
     void add(const LoadedFile& file) { LockedAdder(*this).add(file); }
 
-    /// Notes that the list now has every loaded file. `stamp`: a number that changes when files are loaded; not 0.
+    /// Notes that the list now has every loaded file. `stamp` is a number that changes when files are loaded, and is
+    /// not 0.
     void mark_complete(std::uint64_t stamp);
-    /// Returns the stamp of the last mark_complete(); 0: there was none.
+    /// Returns the stamp of the last call of mark_complete(), or 0 if there was none.
     std::uint64_t stamp() const { return stamp_.load(std::memory_order_acquire); }
     /// Notes that some loaded file could not be listed.
     void mark_incomplete() { file_.set_flag(format::flag_objects_missed); }
-    /// Notes that the program got the address of a library's own function. Its calls by that address bypass the shim.
+    /// Notes that the program got the address of a library's own function. The program's calls by this address bypass
+    /// the shim.
     void mark_bypassing_lookup() { file_.set_flag(format::flag_lookup_past); }
 
-    /// Begins an empty list, for a new file that no other thread knows yet.
+    /// Begins an empty list for a new file. No other thread may use the file yet.
     void begin_list();
 
   private:
@@ -66,7 +68,7 @@ class LoadedFileList {
     RowTable& rows_;
     const std::string& program_;
     std::atomic<std::uint64_t> stamp_{0};
-    // The published objects, in their segments. lock_ guards these members.
+    // `records_` has the published objects, in their segments. `lock_` guards `count_` and `records_`.
     system::ForkSafeLock lock_;
     std::uint32_t count_ = 0;
     SegmentList<format::ObjectRecord, format::object_segment_limit> records_;

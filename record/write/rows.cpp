@@ -19,8 +19,8 @@ using format::RowRecord;
 using format::StringId;
 
 // Texts and rows are indexed by two hash tries. Each node has four children, chosen by two bits of the hash per
-// level. A node is built privately and published by one compare-and-swap on a null child. It never changes or moves
-// afterwards.
+// level. A new node is published by a compare-and-swap on a null child. After that, only its null children change,
+// and it is never moved.
 struct RowTable::StringNode {
     std::uint64_t hash;
     const char* text;
@@ -43,7 +43,7 @@ struct RowTable::RowNode {
     }
 };
 
-/// The segment of strings that receives new texts, and its fill level.
+/// The segment of strings to which new texts are added, and how much of the segment is used.
 struct RowTable::StringsFill {
     char* segment;
     std::uint32_t sequence;
@@ -52,10 +52,10 @@ struct RowTable::StringsFill {
 
 namespace {
 
-constexpr std::uint32_t strings_segment_limit = 1U << 20;  // the largest number that a string id can hold
-/// Number of segments of texts after which call paths get no new frames. The limit is 32 MiB, a million frames, which
-/// take another 64 MiB of private memory. Without a limit, 300,000 deep paths that share few frames would take 1.3
-/// GiB.
+constexpr std::uint32_t strings_segment_limit = 1U << 20;  // number of segments that a string id can distinguish
+/// Number of segments of strings after which call paths get no new frames. These segments have 32 MiB, which is
+/// enough for a million frames; the frames need another 64 MiB of private memory. Without a limit, 300,000 deep call
+/// paths that share few frames would need 1.3 GiB.
 constexpr std::uint32_t path_segment_limit = 512;
 
 std::uint64_t hash_of(std::string_view bytes) { return system::Hash().add(bytes).value(); }
@@ -75,7 +75,8 @@ Node* find_node(const std::atomic<Node*>& root, std::uint64_t hash, const Key& k
     return nullptr;
 }
 
-/// Inserts `fresh` into a trie, unless a node with the same key is already there. Returns the node in the trie.
+/// Inserts `fresh`, a node with the key `key`, into the trie `root`, unless the trie already has a node with the same
+/// key. Returns the node that is in the trie.
 template <class Node, class Key>
 Node* insert(std::atomic<Node*>& root, Node* fresh, const Key& key) {
     std::atomic<Node*>* link = &root;
@@ -95,13 +96,13 @@ std::int64_t rounded_up(std::int64_t size) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
 }
 
-/// Returns the number of rows after which call paths get no new frames. Otherwise a program with many paths could use
-/// up all rows.
+/// Returns the number of rows after which call paths get no new frames. Without this limit, a program with many call
+/// paths could use up all rows.
 std::uint32_t row_limit_for_frames(std::uint32_t row_limit) { return row_limit / 2; }
 
-/// Returns the number of rows after which sizes of new rows are rounded up. That makes the last quarter last longer.
-/// Sizes of products with a vector are rounded earlier: there are many of these products, of many lengths, and they
-/// should leave rows for other products.
+/// Returns the number of rows after which the sizes in new rows are rounded up, so that several decisions share a
+/// row. Sizes of products with a vector are rounded earlier, because some programs make many of them with different
+/// lengths, and rows should be left for other products.
 std::uint32_t row_limit_for_exact_sizes(std::uint32_t row_limit, bool is_of_vector) {
     return is_of_vector ? row_limit / 64 : row_limit - row_limit / 4;
 }
@@ -157,7 +158,8 @@ RowTable::FoundRow RowTable::row_of(const DecisionEvent& decision) {
     return {format::overflow_row, false};
 }
 
-/// Returns the text of an id. Searches all texts, since the trie is ordered by their contents and not by their ids.
+/// Returns the text with the id `id` in the trie below `node`, or an empty text if there is none. Searches all texts,
+/// because the trie is ordered by hashes of the texts and not by ids.
 std::string_view RowTable::text_of(const StringNode* node, StringId id) {
     if (node == nullptr || id == 0) return {};
     system::note_acquire(node);
@@ -178,14 +180,15 @@ bool RowTable::decision_of(std::uint32_t row, DecisionEvent& decision, bool& has
     return true;
 }
 
-/// Returns true if call paths may still get new frames. `rows`: number of rows in the file.
+/// Returns true if call paths may still get new frames. `rows` is the number of rows in the file.
 bool RowTable::has_room_for_frames(std::uint32_t rows) const {
     return rows < row_limit_for_frames(row_limit_) &&
            fill_.load(std::memory_order_acquire)->sequence < path_segment_limit;
 }
 
-/// Sets key.stack to the innermost frame of a call path. With `adds`, new frames are added. Without it, the path ends
-/// before its first new frame, and the row is marked as cut. Returns false if there is no space for a frame.
+/// Sets `key.stack` to the innermost frame of a call path. If `adds` is true, new frames are added. If `adds` is
+/// false, the path ends before its first new frame, and row_stack_is_cut is set in `key`. Returns false if there is
+/// no space for a new frame.
 bool RowTable::intern_stack(const CallStack& stack, bool adds, RowKey& key) {
     for (std::size_t index = 0; index < stack.size; ++index) {
         StackFrame frame;
@@ -211,7 +214,8 @@ const RowTable::RowNode* RowTable::find_row(const RowKey& key) const {
 }
 
 const RowTable::RowNode* RowTable::add_row(const RowKey& key) {
-    // Gets the segment before the row's number: without a segment, the number would be wasted.
+    // The segment is made before the number of the row is reserved, because the number would be lost if the segment
+    // could not be made.
     std::uint32_t row = row_count_.load(std::memory_order_relaxed);
     format::RowSegment* segment = nullptr;
     do {
@@ -228,20 +232,21 @@ const RowTable::RowNode* RowTable::add_row(const RowKey& key) {
     std::atomic_ref(record.published).store(1, std::memory_order_release);
     auto* fresh = new (memory) RowNode{hash_of(key.content, key.stack), &record, row, {}};
     const RowNode* kept = insert(rows_, fresh, key);
-    // Another thread has added an equal row first. No call will be counted under this one.
+    // Another thread may have added an equal row first. Then no call will be counted with the row of this thread, so
+    // the row is withdrawn.
     if (kept != fresh) std::atomic_ref(record.published).store(0, std::memory_order_release);
     return kept;
 }
 
-/// Returns the segment for a new row, with disk space for the row; nullptr: there is no space now.
+/// Returns the segment for a new row, which has disk space for the row, or nullptr if there is no space now.
 format::RowSegment* RowTable::segment_of_row(std::uint32_t row) {
     const std::uint32_t sequence = row / format::RowSegment::capacity;
     format::RowSegment* segment = segments_[sequence].load(std::memory_order_acquire);
     return segment != nullptr ? segment : add_row_segment(sequence);
 }
 
-/// Calls `get`, which tries to get space in the file, while holding the lock, and returns its result. After `get` has
-/// failed, returns false for a second without calling it. Also returns false if the lock could not be acquired.
+/// Acquires growth_lock_, calls `get`, which tries to get space in the file, and returns its result. If `get` failed
+/// less than a second ago, returns false without calling it. Also returns false if the lock could not be acquired.
 template <class Get>
 bool RowTable::try_to_grow(const Get& get) {
     if (ticks() < retry_at_.load(std::memory_order_relaxed)) return false;
@@ -272,8 +277,8 @@ StringId RowTable::id_of_text(std::string_view text) {
     return id;
 }
 
-/// Sets `id` to the id of a text. With `adds`, a new text is added. Returns false, and leaves `id` unchanged, if the
-/// text is new and either `adds` is false or there is no space.
+/// Sets `id` to the id of a text. If the text is new and `adds` is true, adds the text. Returns false, and leaves
+/// `id` unchanged, if the text is new and either `adds` is false or there is no space.
 bool RowTable::intern(std::string_view text, StringId& id, bool adds) {
     if (text.empty()) return true;
     if (text.size() > format::string_limit) return intern_cut(text, id, adds);
@@ -295,15 +300,15 @@ bool RowTable::intern(std::string_view text, StringId& id, bool adds) {
     return true;
 }
 
-/// Calls intern() with the beginning of a text that is too long. A separate function, since few calls need this much
-/// stack.
+/// Calls intern() with the beginning of a text that is too long. This is a separate function, because its buffer
+/// needs much stack and few texts are too long.
 [[gnu::noinline]] bool RowTable::intern_cut(std::string_view text, StringId& id, bool adds) {
     char buffer[format::string_limit];
     return intern(system::cut_to_fit(text, buffer), id, adds);
 }
 
-/// Reserves space for a text and, in front of it, its size. Sets `id` to the text's id. Returns the address of the
-/// space; nullptr: there is none.
+/// Reserves space for the size of a text and the text. Sets `id` to the id of the text. Returns the address of the
+/// space, or nullptr if there is no space.
 char* RowTable::reserve_string(std::size_t size, StringId& id) {
     constexpr std::size_t alignment = format::string_alignment;
     const auto needed =

@@ -1,7 +1,7 @@
-// Gives decisions their rows. The file has every distinct text and every distinct decision once.
+// Assigns rows to decisions. The file has every distinct text and every distinct decision once.
 //
-// Look-ups are lock-free. So are additions, except for about one in a hundred that needs a further segment. The index
-// lies in private memory, so a forked child starts anew.
+// Look-ups take no lock. Additions take no lock either, except for about one in a hundred that needs a new segment.
+// The index lies in private memory that forked children do not inherit, so a forked child begins with an empty index.
 #pragma once
 
 #include <atomic>
@@ -16,30 +16,32 @@
 
 namespace fp32shim::record {
 
-/// The texts and rows of a recording's file, with an index.
+/// The texts and rows in the file of a recording, and an index of them.
 class RowTable {
   public:
     explicit RowTable(RecordingFile& file) : file_(file) {}
 
-    /// Begins a new file with segment 1 for strings, segment 2 for rows, and row 0. Returns 0 or an errno. `header`:
-    /// header of the file, which need not be installed yet. Called before any other thread knows the file, and again
-    /// in a forked child, for the child's file.
+    /// Begins a new file with segment 1 for strings, segment 2 for rows, and row 0. Returns 0 or an errno. `header`
+    /// is the header of the file, which need not be installed yet. Must be called before another thread uses the
+    /// file. A forked child calls this again for its own file.
     int begin_file(format::Header& header, std::uint32_t row_limit);
 
     struct FoundRow {
         std::uint32_t row = format::overflow_row;
-        bool is_final = true;  ///< false: there was no space for the row, but there may be later
-        bool is_new = false;   ///< true: this call has added the row
+        bool is_final = true;  ///< false: there was no space for the row, but there may be space later
+        bool is_new = false;   ///< true: this call of row_of() has added the row
     };
-    /// Returns the row of a decision. A new decision gets a new row. Beyond half of the row limit, or a million
-    /// frames, a new call path is cut to its known outer frames. Near the limit, sizes of new rows are rounded up to
-    /// powers of two. At the limit every new decision gets the overflow row. Thread-safe.
+    /// Returns the row of a decision. A new decision gets a new row. If the file has more than half of the largest
+    /// number of rows, or a million frames, a new call path is cut before its first new frame. If the file has three
+    /// quarters of the largest number of rows, sizes in new rows are rounded up to powers of two. If it has the
+    /// largest number of rows, every new decision gets the overflow row. Thread-safe.
     FoundRow row_of(const DecisionEvent& decision);
 
-    /// Reads the decision of a row that row_of() has returned. Returns false for overflow_row.
+    /// Reads the decision of a row that row_of() has returned. Sets `has_sizes` to false if the sizes in the row are
+    /// rounded up. Returns false for overflow_row.
     bool decision_of(std::uint32_t row, DecisionEvent& decision, bool& has_sizes) const;
 
-    /// Returns the id of a text, and adds the text if it is new; 0: the text is empty, or there is no space.
+    /// Returns the id of a text, and adds the text if it is new. Returns 0 if the text is empty or there is no space.
     /// Thread-safe.
     format::StringId id_of_text(std::string_view text);
 
@@ -50,7 +52,7 @@ class RowTable {
     static constexpr std::size_t segment_count =
         (format::row_limit + format::RowSegment::capacity - 1) / format::RowSegment::capacity;
 
-    /// The values that distinguish rows.
+    /// The values by which rows are distinguished.
     struct RowKey {
         format::RowContent content;
         format::StringId stack;
@@ -78,8 +80,8 @@ class RowTable {
     std::atomic<StringsFill*> fill_{nullptr};
     std::atomic<std::uint32_t> row_count_{0};
     std::atomic<format::RowSegment*> segments_[segment_count] = {};
-    std::atomic<std::uint64_t> retry_at_{0};  // time in ticks; no segment is requested before it
-    system::ForkSafeLock growth_lock_;        // held while a segment is added
+    std::atomic<std::uint64_t> retry_at_{0};  // time in ticks before which no segment is requested
+    system::ForkSafeLock growth_lock_;        // this lock is held while a segment is added
     std::uint32_t row_limit_ = format::row_limit;
 };
 

@@ -6,8 +6,8 @@ namespace fp32shim::record {
 
 using format::RuleRecord;
 
-/// Returns the index of the first entry with this content that is not withdrawn; the number of entries if there is
-/// none. The search begins at `begin` and wraps around.
+/// Returns the index of the first entry with the content `content` that is not withdrawn, or the number of entries if
+/// there is none. The search begins at the index `begin` and wraps around.
 std::uint32_t RuleList::find_entry(std::uint64_t content, std::uint32_t begin) const {
     const std::uint32_t count = count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -52,7 +52,7 @@ void RuleList::mark_used(const policy::Rule& rule) {
         flags.fetch_or(format::rule_is_used, std::memory_order_relaxed);
 }
 
-/// Adds an entry for a rule. If there is no space, the rule is silently left out. Precondition: lock_ is held.
+/// Adds an entry for a rule. If there is no space, leaves the rule out without a report. Precondition: lock_ is held.
 void RuleList::add_entry(const policy::Rule& rule, std::uint32_t flags) {
     const format::StringId name = rows_.id_of_text(rule.name), file = rows_.id_of_text(rule.file);
     const std::uint32_t count = count_.load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// The list of the policy's rules in a recording. A bit of each rule says if it has decided a call. So rules that
-// never matched can be reported.
+// Maintains the list of the policy's rules in a recording. A bit in the entry of each rule tells if the rule has
+// decided a call. So rules that never matched can be reported.
 #pragma once
 
 #include <atomic>
@@ -14,15 +14,15 @@
 
 namespace fp32shim::record {
 
-/// List of rules in a recording. Thread-safe, except for begin_list(). Never calls malloc.
+/// The list of rules in a recording. Thread-safe, except for begin_list(). Never calls malloc.
 class RuleList {
   public:
     RuleList(RecordingFile& file, RowTable& rows) : file_(file), rows_(rows) {}
 
-    /// Begins an empty list, for a new file that no other thread knows yet.
+    /// Begins an empty list for a new file. No other thread may use the file yet.
     void begin_list() { count_.store(0, std::memory_order_relaxed); }
-    /// Notes that exactly these rules are in force. A rule whose content is already known keeps its bit. Call this
-    /// before these rules decide a call.
+    /// Notes that `rules` are now in force and all other rules are not. A rule with the same content as an earlier
+    /// rule keeps its bit. This must be called before `rules` decide a call.
     void update_rules(std::span<const policy::Rule> rules);
     /// Notes that a rule has decided a call. Lock-free.
     void mark_used(const policy::Rule& rule);
@@ -34,7 +34,7 @@ class RuleList {
     RecordingFile& file_;
     RowTable& rows_;
     std::atomic<std::uint32_t> count_{0};  // number of published entries, which are in the segments
-    system::ForkSafeLock lock_;            // held while entries are added
+    system::ForkSafeLock lock_;            // `lock_` is held while entries are added
     SegmentList<format::RuleRecord, format::rule_segment_limit> records_;
 };
 

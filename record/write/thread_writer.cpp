@@ -52,7 +52,8 @@ std::uint32_t* RowNumberTable::number_of(std::uint32_t row) {
     return &numbers_[row];
 }
 
-/// Assigns the next unused counters of the newest segment to `row`. Precondition: the segment has unused counters.
+/// Assigns the next unused CounterRecord of the newest segment to `row`, and returns its number. Precondition: the
+/// segment has an unused CounterRecord.
 CountersNumber ThreadWriter::assign_counters(std::uint32_t row) {
     const CountersNumber number = (counter_segment_count_ - 1) << counters_index_bits | counters_used_++;
     CounterRecord& made = counters(number);
@@ -92,7 +93,7 @@ Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecordSegment<Entry>& r
     return &records.segment->entries[records.used++];
 }
 
-/// Makes the next segment for records of single calls. Returns false if there is no space.
+/// Makes a new segment for `records`, records of single calls. Returns false if there is no space.
 template <class Entry>
 bool ThreadWriter::begin_records(RecordingFile& file, CallRecordSegment<Entry>& records, SegmentKind kind) {
     if (ticks() < records.retry_at) return false;
@@ -102,7 +103,7 @@ bool ThreadWriter::begin_records(RecordingFile& file, CallRecordSegment<Entry>& 
         records.retry_at = file.one_second_from_now();
         return false;
     }
-    // The segment is full, so this thread stores to it no more.
+    // The earlier segment is full, so this thread will not store to it again.
     if (records.segment != nullptr) {
         unguard_pages(records.segment);
         unmap_pages(records.segment, format::segment_size);

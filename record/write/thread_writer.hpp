@@ -1,5 +1,6 @@
-// One thread's slot in a recording's file: its counters, its ring of events, and its table of known keys. Recording
-// decides when to count a call; ThreadWriter stores the result.
+// Writes to the slot of one thread, which is the thread's part of a recording's file. A slot has counters and a ring
+// of events; a table of known keys is in private memory. Recording decides how to count a call, and ThreadWriter
+// stores the result.
 #pragma once
 
 #include <atomic>
@@ -14,20 +15,22 @@
 
 namespace fp32shim::record {
 
-/// The newest segment of a slot for one type of records of single calls. All zeros if there is none.
+/// The newest segment of a slot for one type of records of single calls. All members are zeros if there is no
+/// segment.
 template <class Entry>
 struct CallRecordSegment {
     format::Segment<Entry>* segment;
-    std::uint32_t used;      // number of used entries in that segment
-    std::uint32_t segments;  // number of segments so far
+    std::uint32_t used;      // number of used entries in `segment`
+    std::uint32_t segments;  // number of segments that were made so far
     std::uint32_t wanted;    // number of the thread's records so far, including those that found no space
-    std::uint64_t retry_at;  // time in ticks; no space is requested before it
+    std::uint64_t retry_at;  // time in ticks before which no space is requested
 };
 
-/// A table of a number for each row, in private pages that grow. An object of zeros is an empty table.
+/// A table that has a number for each row. The table grows, and lies in private pages. An object of zeros is an empty
+/// table.
 class RowNumberTable {
   public:
-    /// Returns the number of a row, 0 at first; nullptr: there is no memory.
+    /// Returns a pointer to the number of a row, which is 0 at first. Returns nullptr if there is no memory.
     std::uint32_t* number_of(std::uint32_t row);
     std::uint32_t number_or_0(std::uint32_t row) const { return row < capacity_ ? numbers_[row] : 0; }
 
@@ -36,17 +39,19 @@ class RowNumberTable {
     std::size_t capacity_;
 };
 
-/// Writes the calls of one thread. Recording::attach_thread() makes a writer in zeroed pages: a writer of zeros has
-/// no slot. In a forked child the kernel zeroes these pages again.
+/// Stores the calls of one thread. Recording::attach_thread() makes a writer in zeroed pages. A writer of zeros has
+/// no slot. In a forked child the kernel zeroes the pages of all writers again.
 class alignas(64) ThreadWriter {
   public:
     ThreadWriter(const ThreadWriter&) = delete;
     ThreadWriter& operator=(const ThreadWriter&) = delete;
 
-    /// Memory that code outside record/ keeps with the slot, so that a later thread that continues the slot finds it
-    /// there; nullptr at first, and in a forked child. Not guarded by use_.
+    /// Returns a pointer that code outside of record/ may set. A later thread that continues the slot gets the same
+    /// pointer. It is nullptr at first and in a forked child. `use_` does not guard it.
     void*& attached_memory() { return attached_memory_; }
-    /// Counters of the last call that was counted, or that record_observed() leaves here; nullptr: there was none.
+    /// Returns a reference to the pointer to the counters of the last counted call. The pointer is nullptr if no call
+    /// was counted. After record_observed_product() has counted a kernel or an execution of oneDNN, it restores the
+    /// pointer.
     const format::CounterRecord*& last_product() { return last_product_; }
 
   private:
@@ -55,19 +60,19 @@ class alignas(64) ThreadWriter {
     format::CounterRecord& counters(CountersNumber number) const {
         return counter_segments_[number >> counters_index_bits]->entries[number & ((1U << counters_index_bits) - 1)];
     }
-    /// Returns the counters of a key; nullptr: unknown key. Precondition: the caller has marked the writer as in use
-    /// (use_).
+    /// Returns the counters of a key, or nullptr if the thread does not know the key. Precondition: the caller has
+    /// begun a use of `use_`.
     [[gnu::always_inline]] format::CounterRecord* find_counters(std::uint64_t key) {
         const CountersNumber number = keys_.find(key);
         return number == CountersByKey::none ? nullptr : &counters(number);
     }
-    /// Returns a row's counters. If the row has none in this slot, assigns unused ones; overflow_counters: there is
-    /// no space.
+    /// Returns the number of a row's counters. If the row has no counters in this slot, assigns unused counters to
+    /// it. Returns overflow_counters if there is no space.
     CountersNumber counters_of_row(RecordingFile& file, std::uint32_t row);
 
     [[gnu::always_inline]] bool has_room_for_event() const { return next_event_ != events_end_; }
-    /// Returns true if an event can be dropped at once, because there was no space for events less than a second ago.
-    /// Precondition: !counter_traps.
+    /// Returns true if an event can be dropped without looking for space, because there was no space for events less
+    /// than a second ago. Precondition: !counter_traps.
     [[gnu::always_inline]] bool is_dropping_events() const {
         return ring_ != nullptr && processor_counter() < retry_at_;
     }
@@ -77,8 +82,8 @@ class alignas(64) ThreadWriter {
     }
     /// Adds an event to the ring. Precondition: has_room_for_event().
     [[gnu::always_inline]] void put_event(std::uint64_t time, std::uint64_t duration_row) {
-        // Times must rise even if the counter did not: where they fall, a reader sees the end of the ring's new
-        // events.
+        // The times of events must rise even if the counter did not, because a reader takes the first time that does
+        // not rise for the end of the ring's new events.
         if (time <= last_time_) time = last_time_ + 1;
         format::EventRecord& event = *next_event_;
         std::atomic_ref(event.duration_row).store(duration_row, std::memory_order_relaxed);
@@ -87,28 +92,29 @@ class alignas(64) ThreadWriter {
         ++next_event_;
     }
 
-    /// Gives the slot `slot` to a zeroed writer. `first`: segment for its counters; entry 0 belongs to the overflow
-    /// row.
+    /// Gives the slot with the number `slot` to a zeroed writer. `first` is the first segment for its counters; entry
+    /// 0 belongs to the overflow row.
     void begin_slot(RecordingFile& file, std::uint32_t slot, format::CounterSegment* first);
     /// Makes a segment for the ring of events. Returns false if there is no space.
     bool make_ring(RecordingFile& file);
-    /// Copies the full ring into a segment of the file, and empties the ring. Returns false if there is no space.
+    /// Copies the full ring into another segment of the file, and empties the ring. Returns false if there is no
+    /// space.
     bool append_ring_to_file(RecordingFile& file);
 
-    /// Returns the next unused entry for a record of a single call; nullptr: there is no space.
+    /// Returns the next unused entry for a record of a single call, or nullptr if there is no space.
     template <class Entry>
     Entry* next_entry(RecordingFile& file, CallRecordSegment<Entry>& records, format::SegmentKind kind);
     template <class Entry>
     bool begin_records(RecordingFile& file, CallRecordSegment<Entry>& records, format::SegmentKind kind);
 
-    /// Returns the times of a row on the GPU; nullptr: there is no space.
+    /// Returns the entry for the times of a row on the GPU, or nullptr if there is no space.
     format::GpuTimeRecord* gpu_times_of_row(RecordingFile& file, std::uint32_t row);
     CountersNumber assign_counters(std::uint32_t row);
     void begin_counters(RecordingFile& file, format::CounterSegment* segment);
     bool has_room_for_counters(RecordingFile& file);
 
     // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
-    system::ReentrancyFlag use_;  // guards the members below
+    system::ReentrancyFlag use_;  // guards the members from `keys_` to `counters_by_row_`
     CountersByKey keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
@@ -118,32 +124,33 @@ class alignas(64) ThreadWriter {
     std::atomic<std::uint32_t> is_taken_;  // 1: a thread uses this writer
     std::int32_t thread_;
     std::uint32_t slot_;
-    ThreadWriter* next_;                   // next writer in Recording::writers_
-    ThreadWriter* spare_;                  // writer for calls that find this one in use; see
-                                           // Recording::spare_writer()
-    std::uint32_t counter_segment_count_;  // 0: the writer has no slot, as in a forked child
+    ThreadWriter* next_;   // next writer in the list Recording::writers_
+    ThreadWriter* spare_;  // writer for calls that are made while this writer is in use (Recording::spare_writer())
+    std::uint32_t counter_segment_count_;  // number of segments of counters; 0: the writer has no slot, as in a
+                                           // forked child
     std::uint32_t counters_used_;          // number of used entries in the newest segment of counters
     format::EventSegment* ring_;
-    std::uint32_t event_segments_;     // how often the ring has been full
-    std::uint64_t retry_at_;           // time in ticks; no space for events, or for a slot, is requested before it
-    std::uint64_t counters_retry_at_;  // time in ticks; no space for counters is requested before it
+    std::uint32_t event_segments_;     // number of times that the ring has been full
+    std::uint64_t retry_at_;           // time in ticks before which no space for events or for a slot is requested
+    std::uint64_t counters_retry_at_;  // time in ticks before which no space for counters is requested
     CallRecordSegment<format::AuditRecord> audits_;
     CallRecordSegment<format::FingerprintRecord> fingerprints_;
     CallRecordSegment<format::OperandsRecord> operands_;
-    RowNumberTable
-        counters_by_row_;  // the slot's counters of each row (CountersNumber); overflow_counters: the row has none
+    RowNumberTable counters_by_row_;  // number of each row's counters in the slot (CountersNumber);
+                                      // overflow_counters: the row has no counters
     void* attached_memory_;
-    // The following members are guarded by the code that owns attached_memory_.
-    RowNumberTable gpu_times_by_row_;   // number, from 1, of each row's entry in gpu_time_segments_; 0: none
-    std::uint32_t gpu_times_used_;      // number of used entries in all segments
-    std::uint64_t gpu_times_retry_at_;  // time in ticks; no space for further entries is requested before it
+    // The following members are guarded by the code that sets `attached_memory_`.
+    RowNumberTable gpu_times_by_row_;   // number of each row's entry in gpu_time_segments_, from 1; 0: there is none
+    std::uint32_t gpu_times_used_;      // number of used entries in gpu_time_segments_
+    std::uint64_t gpu_times_retry_at_;  // time in ticks before which no space for times on a GPU is requested
     format::GpuTimeSegment* gpu_time_segments_[format::gpu_time_segment_limit];
 
-    // Has room for one counter of each row. Last member, since few threads use more than its beginning.
+    // This array is large enough for one CounterRecord for each row. It is the last member, because few threads use
+    // more than its beginning.
     format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];
 };
 
-/// Number of the overflow row's counters, which are the first of every slot.
+/// Number of the overflow row's counters, which are the first counters of every slot.
 inline constexpr CountersNumber overflow_counters = 0;
 
 }  // namespace fp32shim::record

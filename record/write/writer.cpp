@@ -30,7 +30,7 @@ void add_relaxed(std::uint64_t& shared, std::uint64_t value) {
     std::atomic_ref(shared).fetch_add(value, std::memory_order_relaxed);
 }
 
-/// Says once per process that a recording could not enter the list of its run.
+/// Reports on stderr, once per process, that a recording could not enter a list.
 void warn_not_listed(std::string_view path, int error) {
     static constinit system::OncePerProcess said;
     if (said.is_first_call())
@@ -68,14 +68,14 @@ Recording::OpenResult Recording::open(std::string_view name, const ProcessFacts&
     const std::string_view absolute =
         make_absolute_name(name, room.first(path_capacity), room.subspan(path_capacity));
     if (absolute.empty()) return refuse(describe_path_problem({{}, PathProblem::too_long, 0}));
-    // Without detection of forks, a forked child would write into its parent's file.
+    // If forks cannot be detected, a forked child would write into its parent's file.
     if (!system::can_detect_forks())
         return refuse(
             "this kernel has no MADV_WIPEONFORK; nothing is recorded; use Linux 4.14 or newer, or a .jsonl log");
     auto* recording = new (std::nothrow) Recording(std::string(absolute), facts, start, settings, group);
     if (recording == nullptr) return refuse("out of memory; nothing is recorded");
     const std::int32_t self = system::raw::getpid();
-    recording->facts_.pid = self;  // the facts may have been gathered before a fork
+    recording->facts_.pid = self;  // `facts` may have been gathered before a fork
     const ExpandedPath expanded = expand_path(recording->name_, recording->facts_, recording->expanded_);
     std::string error;
     if (expanded.problem != PathProblem::none) {
@@ -103,8 +103,8 @@ system::IoError Recording::describe_error(int error) const {
     return system::describe_io_error(error);
 }
 
-/// Makes this process's file at `path`. `self`, `forked_from`: process ids for the header; `begun`: start of the
-/// recording. Returns 0 or an errno.
+/// Makes the file of this process at `path`. `self` and `forked_from` are process ids for the header, and `begun` is
+/// the start of the recording. Returns 0 or an errno.
 int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path,
                           const SettingsInForce& settings, const ClockReading& begun) {
     RecordingFile::Limits limits;
@@ -131,7 +131,8 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     return 0;
 }
 
-/// Enters a new file into the list of its family. Until the file is installed, the header in use is the parent's.
+/// Enters a new recording, whose header is `fresh`, into the list of its run or family (enter_list()). Until the new
+/// file is installed, `file_.header()` is the header of the process from which this process was forked.
 void Recording::enter_list_of_family(format::Header& fresh, std::string_view expanded) {
     if (settings_.process_family == nullptr) return;
     const FamilyFacts family = settings_.process_family();
@@ -140,7 +141,8 @@ void Recording::enter_list_of_family(format::Header& fresh, std::string_view exp
     if (error != 0) warn_not_listed(file_.path(), error);
 }
 
-/// Measures the rate of the processor's counter. The result becomes more exact the longer the recording lasts.
+/// Measures the rate of the processor's counter since the start of the recording. The longer the recording has
+/// lasted, the more exact the rate is.
 void Recording::measure_ticks_rate() {
     const std::uint64_t measured = ticks_per_second(start_clocks_, read_clocks());
     if (measured == 0) return;
@@ -148,7 +150,8 @@ void Recording::measure_ticks_rate() {
     std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
 }
 
-/// Measures the rate of the processor's counter anew whenever the age of the recording has doubled.
+/// Measures the rate of the processor's counter again if the age of the recording has doubled since the last
+/// measurement. `now` is the time in ticks.
 [[gnu::noinline, gnu::cold]] void Recording::refine_ticks_per_second(std::uint64_t now) {
     std::uint64_t due = refine_at_.load(std::memory_order_relaxed);
     if (now < due) return;
@@ -183,8 +186,8 @@ ThreadWriter* Recording::attach_thread() {
     if (ensure_own_file()) {
         for (ThreadWriter* writer = writers_.load(std::memory_order_acquire); writer != nullptr;
              writer = writer->next_) {
-            // A load before the exchange: otherwise thousands of threads that start at once would contend for the
-            // cache line.
+            // The flag is loaded before the exchange, because otherwise thousands of threads that start at the same
+            // time would contend for the cache line.
             if (writer->is_taken_.load(std::memory_order_relaxed) != 0) continue;
             std::uint32_t taken = 0;
             if (!writer->is_taken_.compare_exchange_strong(taken, 1, std::memory_order_acquire)) continue;
@@ -224,7 +227,8 @@ void Recording::record_thread_change(ThreadWriter& writer) {
     writer.thread_ = thread;
     writer.fingerprints_.wanted = 0;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
-    // Without room for events, no mark of the thread change is needed.
+    // If there is no space for events, no event of the new thread will follow, so the change of thread need not be
+    // marked.
     if (writer.ring_ != nullptr && (writer.has_room_for_event() || make_room_for_events(writer)))
         writer.put_event(ticks(),
                          format::pack_duration_and_row(static_cast<std::uint64_t>(thread), format::thread_change));
@@ -259,7 +263,8 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
                                    bool with_event, const DecisionEvent& decision) {
     const system::SignalHold hold;
     if (writer.counter_segment_count_ == 0 && !assign_slot(writer)) return count_lost_call(with_event);
-    if (!file_.is_open()) return;  // the rows of a lost file cannot be found again, so each look-up would add one
+    // Rows that were added to a lost file cannot be found again, so each call would add a row.
+    if (!file_.is_open()) return;
     refine_ticks_per_second(end);
     for (const policy::Rule* rule : {decision.decided_by, decision.limited_by})
         if (rule != nullptr) rules_.mark_used(*rule);
@@ -284,7 +289,7 @@ bool Recording::last_decision(ThreadWriter& writer, DecisionEvent& decision, boo
     return is_known;
 }
 
-/// Counts a call that finds the thread's writer in use by another call.
+/// Counts a call that is made while the thread's writer, `used`, is in use by another call.
 void Recording::count_with_spare_writer(ThreadWriter& used, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                                         bool with_event, const DecisionEvent& decision) {
     ThreadWriter* const writer = spare_writer(used);
@@ -292,18 +297,18 @@ void Recording::count_with_spare_writer(ThreadWriter& used, std::uint64_t key, s
     count(*writer, key, begin, end, with_event, [&](DecisionEvent& described) { described = decision; });
 }
 
-/// Returns a spare writer for a call that finds the thread's own `writer` in use; nullptr: no memory. That happens in
-/// a signal handler that interrupted count(). It also happens after a handler has left count() by siglongjmp, as long
-/// as the thread's calls come from deeper in the stack. The spare writer is kept, since a program may leave thousands
-/// of calls.
+/// Returns a spare writer for a call that is made while the thread's own `writer` is in use, or nullptr if there is
+/// no memory. The writer is in use if the call is made in a signal handler that interrupted count(). After a handler
+/// has left count() by siglongjmp, the writer also counts as in use for calls that are made deeper in the stack. The
+/// spare writer is kept, because a program may leave thousands of calls by siglongjmp.
 ThreadWriter* Recording::spare_writer(ThreadWriter& writer) {
     const system::SignalHold hold;
     if (writer.spare_ == nullptr) writer.spare_ = attach_thread();
     return writer.spare_;
 }
 
-/// Adds a record of a call. `fill(entry)` sets all fields except time and row. A record without space counts as
-/// `lost`.
+/// Adds a record of the call with the key `key` to `records`. `fill(entry)` sets all fields of the entry except its
+/// time and row. If there is no space for the record, adds 1 to the header's field `lost`.
 template <class Entry, class Fill>
 void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time,
                            CallRecordSegment<Entry>& records, format::SegmentKind kind,
@@ -311,9 +316,9 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
     const auto lose = [&] {
         if (ensure_own_file()) add_relaxed(header()->*lost, 1);
     };
-    // A signal handler may multiply while its thread is writing.
+    // The writer is in use if a signal handler that interrupted count() multiplies.
     if (!writer.use_.begin_use()) return lose();
-    // The key is unknown if its row found no space, or if the process was forked meanwhile.
+    // The key is unknown if there was no space for its row, or if the process was forked meanwhile.
     const CounterRecord* const counters = writer.find_counters(key);
     Entry* const entry = counters == nullptr ? nullptr : writer.next_entry(file_, records, kind);
     if (entry != nullptr) {
@@ -355,7 +360,8 @@ void Recording::add_operands(ThreadWriter& writer, std::uint64_t key, std::uint6
                });
 }
 
-/// Makes space for one more event: makes a ring, or copies the full ring into the file. Returns false on failure.
+/// Makes space for one more event, by making a ring or by copying the full ring into the file. Returns false if that
+/// fails.
 bool Recording::make_room_for_events(ThreadWriter& writer) {
     if (ticks() < writer.retry_at_) return false;
     const bool is_new = writer.ring_ == nullptr;
@@ -370,7 +376,7 @@ bool Recording::make_room_for_events(ThreadWriter& writer) {
     return true;
 }
 
-/// Makes space for one more event. If there is none, counts the event as dropped and returns false.
+/// Makes space for one more event. If there is no space, counts the event as dropped and returns false.
 bool Recording::make_room_or_drop_event(ThreadWriter& writer) {
     const system::SignalHold hold;
     if (make_room_for_events(writer)) return true;

@@ -1,30 +1,30 @@
-// The last step of a call if `FP32_MATMUL_LOG` names a `.fp32rec` file: counts the call in the mapped recording and,
-// at the level `calls`, adds an event. format/format.hpp draws the file.
+// Writes a recording, if `FP32_MATMUL_LOG` names a `.fp32rec` file. Each call is counted in the mapped file. At the
+// log level `calls`, an event is added for each call. A drawing of the file is at the top of format/format.hpp. The
+// code of a caller looks like this:
 //
-//     Recording* recording        one per process, kept for ever
-//     ThreadWriter* writer        one per thread: recording->attach_thread(), and detach_thread(writer) when the
-//     thread ends
+//     Recording* recording;    // there is one per process, which is never destroyed
+//     ThreadWriter* writer;    // each thread gets one by attach_thread(), and gives it to detach_thread() when it
+//     ends
 //
-//     if (recording->has_command()) …              control()->receive_command(), obey it, control()->answer()
+//     if (recording->has_command()) …              // calls control()->receive_command() and control()->answer()
 //     const std::uint64_t begin = ticks();
-//     …                                            the product
+//     …                                            // runs the product
 //     recording->count(*writer, key, begin, ticks(), every_call, [&](DecisionEvent& decision) { … });
-//                                                  count_call.hpp has the code of this that each call runs
 //
-// count() makes plain stores to its own thread's memory only: no lock, no allocation, no system call, no cache line
-// that another thread writes. Rare cases (a decision that is new to the thread, a full ring, a forked child) are
-// handled out of line, by raw system calls, and never allocate from malloc.
+// The part of count() that runs in each call is in count_call.hpp. It makes plain stores to memory of its own thread
+// only. It takes no lock, allocates nothing, makes no system call, and touches no cache line that another thread
+// writes. Rare cases, such as a decision that is new to the thread, a full ring or a forked child, are handled out of
+// line by raw system calls, and without malloc.
 //
-// Fork: a ThreadWriter lies on pages that a forked child sees zeroed. So the child's first count() finds no counters,
-// takes the slow path and makes a file of its own. No call pays for a check. The parent's segments are not mapped in
-// the child, so it cannot write into them. The parent's header stays mapped, for has_command(), until the child has
-// its own. Not supported: a signal handler that forks while its thread is inside count(), if the child then returns
-// from that handler.
+// After a fork, the child sees the pages of its ThreadWriters zeroed. So the child's first count() finds no counters,
+// takes the slow path and makes a file of its own, and calls need no check for a fork. The parent's segments are not
+// mapped in the child, so the child cannot write into them. The parent's header stays mapped, for has_command(),
+// until the child has its own header. A signal handler must not fork while its thread is inside count(), if the child
+// then returns from the handler.
 //
-// Signals: a handler that multiplies while its own thread is inside count() uses another slot for that call. A
-// handler may leave count() by siglongjmp: the next call detects that the earlier use has ended
-// (system/reentrancy.hpp). Tables, files and mappings must never be seen half changed, so they are changed with
-// signals held.
+// A signal handler that multiplies while its thread is inside count() uses another slot for its call. A handler may
+// leave count() by siglongjmp; the next call detects that the earlier use has ended (system/reentrancy.hpp). Signals
+// are held while tables, files and mappings are changed, so that a handler never sees them half changed.
 #pragma once
 
 #include <atomic>
@@ -60,171 +60,187 @@ class Recording;
 
 /// The settings in force in this process.
 struct SettingsInForce {
-    const StartEvent* start = nullptr;           ///< settings of environment and policy files; never destroyed
-    std::optional<policy::Precision> precision;  ///< precision requested for the whole process; absent: none
-    policy::Floor floor = policy::Floor::none;   ///< floor requested for the whole process
+    const StartEvent* start = nullptr;           ///< settings that environment variables and policy files give; never
+                                                 ///< destroyed
+    std::optional<policy::Precision> precision;  ///< precision that is requested for the whole process; absent: none
+                                                 ///< is requested
+    policy::Floor floor = policy::Floor::none;   ///< floor that is requested for the whole process
 };
 
 struct RecordingSettings {
     std::uint64_t max_size = 1ULL << 30;  ///< limit of the file's size, in bytes; at least smallest_recording
     policy::OnFull on_full = policy::OnFull::drop;
     std::uint32_t mode = 0600;  ///< permission bits of the file, whatever the umask
-    std::string group;          ///< name (in /etc/group) or number of the group that gets the file; empty: none
-    std::uint32_t row_limit = format::row_limit;  ///< largest number of rows in the file; smaller in tests only
-    /// Lists the loaded files (Recording::objects). Called when the file is new, and with each new row and each full
-    /// ring, on any thread, perhaps on several at once. Never called for a call whose row is known.
+    std::string group;  ///< name (in /etc/group) or number of the group that the file is given to; empty: the group
+                        ///< is not changed
+    std::uint32_t row_limit = format::row_limit;  ///< largest number of rows in the file; only tests set a smaller
+                                                  ///< number
+    /// Lists the loaded files in the recording (Recording::objects()). It is called when the file is new, for each
+    /// new row, and for each full ring. Several threads may call it at the same time. A call whose row is known does
+    /// not call it, unless the call fills a ring.
     void (*record_loaded_objects)(Recording&) = nullptr;
-    /// Returns the settings in force now. Called when a forked child begins its own file, since settings may have
-    /// changed after open(). Must not allocate. nullptr: settings never change.
+    /// Returns the settings that are in force now. It is called when a forked child begins its own file, because
+    /// settings may have changed after open(). It must not allocate. nullptr means that settings never change.
     SettingsInForce (*settings_in_force)() = nullptr;
-    /// Returns the facts by which a new recording finds the list to enter. Must not allocate. nullptr: recordings
-    /// enter no list.
+    /// Returns the facts by which a new recording finds the list that it should enter. It must not allocate. nullptr
+    /// means that recordings enter no list.
     FamilyFacts (*process_family)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
-/// Number of calls at the start of a row that are all timed, since first calls differ from later ones.
+/// Number of calls of a row that a thread times at first. All of them are timed, because first calls take longer than
+/// later calls.
 inline constexpr std::uint64_t timed_at_first = 16;
-/// Defines short calls: those with a mean below 2 microseconds, so that 500,000 fit into a second.
+/// Calls of a row are short if their mean duration is below 2 microseconds, so that short_calls_per_second of them
+/// fit into a second.
 inline constexpr std::uint64_t short_calls_per_second = 500'000;
 
 /// Returns the number of untimed calls before the next timed call, if `timed` calls were timed so far. The number
-/// varies from 32 to 95. With a fixed number, a loop of a few calls could always have the same call timed.
+/// varies from 32 to 95. If it were fixed, it could be that always the same call of a loop is timed.
 constexpr std::uint32_t untimed_calls_in_between(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(system::table_index(timed, 6));
 }
 
-/// Divides the 2 µs that define short calls. A timed call of up to 2 µs / 8 = 250 ns never counts as interrupted
-/// (outlier_factor), since the clock's own steps and jitter are as large.
+/// A timed call of up to 2 µs / jitter_part = 250 ns never counts as interrupted (outlier_factor), because the
+/// clock's own steps and jitter are as large. 2 µs is the limit of the mean duration of short calls.
 inline constexpr std::uint64_t jitter_part = 8;
 
 /// An open recording. Threads may use it until the process ends. Each forked child records into a file of its own. If
-/// the name has `%p`, the child's process id replaces it; otherwise a number before the extension tells the files
-/// apart.
+/// the name has `%p`, it is replaced by the child's process id; otherwise a number before the extension distinguishes
+/// the files.
 class Recording {
   public:
     struct OpenResult {
-        Recording* recording = nullptr;  ///< made by operator new; nullptr: nothing is recorded
+        Recording* recording = nullptr;  ///< the recording, made by operator new; nullptr: nothing is recorded
         std::string error;               ///< one line with the cause of the failure and a remedy
     };
-    /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL. If a file of that name exists, the new one has
-    /// `.1`, `.2`, … before its extension. Allocates.
+    /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL. If a file with this name exists, the new file
+    /// has
+    /// `.1`, `.2` or another number before its extension. Allocates memory.
     static OpenResult open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                            const RecordingSettings& settings);
 
-    /// Closes the file. Its mapped parts stay mapped. For tests, when no thread uses the recording any more.
+    /// Closes the file. Its mapped parts stay mapped. Only tests destroy a recording, when no thread uses it any
+    /// more.
     ~Recording() = default;
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
 
-    /// Returns a writer for the calling thread: a new one, or one that an ended thread has left. nullptr: no memory.
-    /// Thread-safe, lock-free, async-signal-safe. Hold signals while calling it and storing its result.
+    /// Returns a new writer, or a writer of a thread that has ended, for the calling thread. Returns nullptr if there
+    /// is no memory. Signals must be held during the call and until its result is stored. Thread-safe, lock-free,
+    /// async-signal-safe.
     ThreadWriter* attach_thread();
-    /// Takes the writer of an ending thread back, for a later thread. Thread-safe, lock-free. Hold signals while
-    /// calling it.
+    /// Takes the writer of an ending thread back, so that a later thread can use it. Signals must be held during the
+    /// call. Thread-safe, lock-free.
     void detach_thread(ThreadWriter* writer);
 
-    static constexpr std::uint64_t not_timed = 0;  ///< `begin` for count(): the call was not timed
-    /// Counts one call. Never fails: a call without space is counted as uncounted. `writer`: the calling thread's
-    /// own. `key`: a Hash of all values that distinguish rows (call site, sizes, decision, result), never 0; two
-    /// decisions with one key would be counted as one. `begin`, `end`: ticks() before and after the call, or
-    /// not_timed and a time near the call. `with_event`: also adds an event. `describe(DecisionEvent&)` fills in the
-    /// decision, without `host_ns`; it is called only if the thread does not know the key. Async-signal-safe if
-    /// `describe` is; leaves errno alone.
+    static constexpr std::uint64_t not_timed = 0;  ///< value of `begin` in count() for a call that was not timed
+    /// Counts one call. If there is no space for counters, the call is counted in Header::uncounted_calls. `writer`
+    /// is the calling thread's own writer. `key` is a Hash of all values that distinguish rows (call site, sizes,
+    /// decision, result) and is never 0; two decisions with the same key would be counted as one. `begin` and `end`
+    /// are ticks() before and after the call, or not_timed and a time near the call. If `with_event` is true, also
+    /// adds an event. `describe(DecisionEvent&)` fills in the decision without `host_ns`; it is called only if the
+    /// thread does not know the key. The function is async-signal-safe if `describe` is, and leaves errno alone.
     template <class Describe>
     void count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end, bool with_event,
                Describe&& describe);
 
     /// Counts a call that is about to be made, without timing it. Reading the clock twice costs more than all other
-    /// work for a call, so only about one in 64 short calls of a row is timed and stands for the others.
-    /// `with_event`: also adds an event at the present time, with unknown duration. Returns false, and does nothing,
-    /// if the call has to be timed, its key is new to the thread, or there is no space for the event; then use
-    /// count(). Calls nothing, and uses no vector registers. `writer`: the calling thread's own. Precondition:
-    /// !with_event or !counter_traps.
+    /// work of counting a call, so only about one in 64 short calls of a row is timed. If `with_event` is true, also
+    /// adds an event at the present time, with unknown duration. Returns false, and does nothing, if the call has to
+    /// be timed, if its key is new to the thread, or if there is no space for the event; the caller then uses
+    /// count(). `writer` is the calling thread's own writer. The function calls no other function and uses no vector
+    /// registers. Precondition: !with_event or !counter_traps.
     [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
-    /// Adds the audit of a call that count() has counted under this key. `time`: the `end` of that call. An audit
-    /// without space is counted as lost. `writer`: the calling thread's own. Async-signal-safe.
+    /// Adds the audit of a call that count() has counted with the key `key`. `time` is the `end` that was passed to
+    /// count(). `writer` is the calling thread's own writer. If there is no space, the audit is counted as lost.
+    /// Async-signal-safe.
     void add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit);
-    /// Adds the fingerprint of a call's result. The arguments are those of add_audit().
+    /// Adds the fingerprint of a call's result. The other arguments are the same as those of add_audit().
     void add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Fingerprint& fingerprint);
-    /// Adds hashes of what a call read, and Fingerprint::rows, after add_fingerprint() for this call. The other
-    /// arguments are those of add_audit().
+    /// Adds hashes of the operands of a call, and Fingerprint::rows of its result. This must be called after
+    /// add_fingerprint() for the same call. The other arguments are the same as those of add_audit().
     void add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const OperandHashes& hashes,
                       std::uint32_t rows);
     /// Counts a call whose result was searched for NaN and infinity.
     void count_nonfinite_search();
-    /// Counts a call about which nothing else can be recorded, for want of memory or disk space.
+    /// Counts a call about which nothing else can be recorded, because there is no memory or disk space.
     void count_lost_call(bool with_event);
-    /// Returns true if the thread knows the key, so that count() will not call `describe`.
+    /// Returns true if the thread knows the key, in which case count() does not call `describe`.
     static bool knows_key(ThreadWriter& writer, std::uint64_t key);
-    /// Facts that a thread knows about the calls that it has counted under a key.
+    /// Facts about the calls that a thread has counted with one key.
     struct CallsOfKey {
-        bool is_known = false;   ///< the thread knows the key, so that count() will not call `describe`
+        bool is_known = false;   ///< the thread knows the key, so count() will not call `describe`
         bool times_next = true;  ///< the next call has to be timed
         std::uint32_t row = 0;
         std::uint64_t calls = 0;
     };
     CallsOfKey calls_of_key(ThreadWriter& writer, std::uint64_t key) const;
-    /// Adds the time on the GPU of a call that this writer has counted in this row. `is_first`: the call was the
-    /// slot's first of the row. A time without space is dropped. Only one thread may call this for a writer at a
-    /// time.
+    /// Adds the time that a call took on a GPU. `writer` has counted the call with the row `row`. `is_first` is true
+    /// if the call was the first of the writer's slot with the row. If there is no space, the time is dropped. Only
+    /// one thread at a time may call this for a writer.
     void add_gpu_time(ThreadWriter& writer, std::uint32_t row, std::uint64_t nanoseconds, bool is_first);
 
-    /// Returns true if `fp32shim set` or `reload` has written a command that no thread has taken yet. Costs two
-    /// loads, of words that only commands change.
+    /// Returns true if `fp32shim set` or `fp32shim reload` has written a command that no thread has taken yet. Costs
+    /// two loads from memory that changes only when there is a command.
     bool has_command() const { return control_.has_command(*header()); }
-    /// Returns the commands and changes of this process's file; nullptr: the process has no file. Thread-safe.
+    /// Returns the object that handles commands and changes of settings in this process's file, or nullptr if the
+    /// process has no file. Thread-safe.
     RecordingControl* control() { return ensure_own_file() ? &control_ : nullptr; }
-    /// Reads the decision of the last call that `writer` counted in this process's file. Returns false if there was
-    /// none, or if it had no row of its own. `has_sizes`: m, n, k and batch are those of the call, not rounded up.
-    /// The texts lie in the mapped file, which stays mapped. Takes time that grows with the number of texts.
+    /// Reads the decision of the last call that `writer` counted in this process's file. Returns false if it has
+    /// counted no call, or if the call has no row of its own. Sets `has_sizes` to true if the row has the sizes of
+    /// the call, and to false if they are rounded up. The texts lie in the mapped file, which stays mapped. The time
+    /// that this takes grows with the number of texts in the file.
     bool last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes);
-    /// Returns the list of facts about the process's environment; nullptr: the process has no file. Thread-safe.
+    /// Returns the list of facts about the process's environment, or nullptr if the process has no file. Thread-safe.
     EnvironmentFactList* environment() { return ensure_own_file() ? &environment_ : nullptr; }
-    /// Returns the loaded objects of this process's file; nullptr: the process has no file. Thread-safe.
+    /// Returns the list of loaded programs and libraries in this process's file, or nullptr if the process has no
+    /// file. Thread-safe.
     LoadedFileList* objects() { return ensure_own_file() ? &objects_ : nullptr; }
 
-    /// Records that a reload has put these rules in force. Call this before they decide a call. Has no effect in a
-    /// forked child without a file of its own: that file will begin with the rules in force at that time.
+    /// Records that `rules` are in force after a reload. This must be called before `rules` decide a call. Has no
+    /// effect in a forked child without a file of its own, because its file will begin with the rules that are in
+    /// force when it is made.
     void record_rules(std::span<const policy::Rule> rules) {
         if (is_of_this_process()) rules_.update_rules(rules);
     }
 
-    /// Records a program that is about to be started without the shim. In a forked child without a file of its own,
-    /// uses the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
+    /// Records the start of a program without the shim, or its failure. A forked child without a file of its own uses
+    /// the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool record_child(const UnseenChild& child, ChildEvent event) const;
-    /// Records that there is a file for children which `fp32shim verify` has to read, too. Precondition:
+    /// Records that there is a file for children, which `fp32shim verify` has to read, too. Precondition:
     /// is_of_this_process().
     void mark_children_file() { file_.set_flag(format::flag_children_file); }
-    /// Records that the process has left this recording for `next` (nullptr: for none), so that no command is sent to
-    /// the process through this recording. Has no effect in a forked child without a file of its own. Thread-safe.
+    /// Records that the process continues in the recording `next`, or in no recording if `next` is nullptr. After
+    /// that, no command is sent to the process through this recording. Has no effect in a forked child without a file
+    /// of its own. Thread-safe.
     void mark_continued_in(const Recording* next);
-    /// Returns true if this process already has a file. A forked child has none before its first call.
+    /// Returns true if this process already has a file of its own. A forked child has no file before its first call.
     bool is_of_this_process() const;
-    /// Returns true if this file belongs to the process with the id `process`. In a child of vfork, which shares its
-    /// parent's memory, the result is false for the child's own id.
+    /// Returns true if the file belongs to the process with the id `process`. A child of vfork shares its parent's
+    /// memory, so the result is false for the child's own id.
     bool is_of_process(std::int32_t process) const { return is_of_this_process() && header()->pid == process; }
-    /// Returns true if the loaded objects were last listed under this stamp (LoadedFileList::stamp), perhaps by the
-    /// parent before a fork.
+    /// Returns true if the loaded objects were last listed with the stamp `stamp` (LoadedFileList::stamp()). In a
+    /// forked child, the parent may have listed them before the fork.
     bool has_recorded_objects(std::uint64_t stamp) const { return objects_.stamp() == stamp; }
-    /// Records that the program called `exit` or `_exit`. Called after the loaded objects are listed. Precondition:
-    /// is_of_this_process().
+    /// Records that the program called `exit` or `_exit`. This must be called after the loaded objects were listed.
+    /// Precondition: is_of_this_process().
     void record_exit();
 
-    /// Records that variables of `run --pin` (bits pin_…) have no effect in this process, although they are set.
-    /// Thread-safe.
+    /// Records that some variables of `run --pin` have no effect in this process, although they are set. `pins` has
+    /// their bits, such as pin_onednn. Thread-safe.
     void withdraw_pins(std::uint16_t pins);
 
-    /// Records that some kernels of GPUs may not be in the recording. Thread-safe.
+    /// Records that some kernels that were launched on GPUs may not be in the recording. Thread-safe.
     void mark_kernels_missed();
 
     /// Records the state of the reader of Python's stacks. Has no effect in a forked child without a file of its own.
     void record_python_state(PythonReaderState state);
 
-    /// Returns the rate of ticks() as measured so far, in ticks per second.
+    /// Returns the rate of ticks() in ticks per second, as it was measured last.
     std::uint64_t ticks_rate() const { return ticks_per_second_.load(std::memory_order_relaxed); }
 
-    /// Returns the path of this process's file; empty: the process has no file.
+    /// Returns the path of this process's file, or an empty text if the process has no file.
     std::string path();
 
   private:
@@ -247,7 +263,7 @@ class Recording {
     void measure_ticks_rate();
     void refine_ticks_per_second(std::uint64_t now);
     system::IoError describe_error(int error) const;
-    // after_fork.cpp
+    // The next three functions are defined in after_fork.cpp.
     bool belongs_to(std::uint32_t process) const;
     bool ensure_own_file();
     void begin_in_child();
@@ -277,18 +293,20 @@ class Recording {
     std::atomic<std::uint32_t> owner_{0};  // fork_generation() of the process that owns the file; stored last
     std::atomic<ThreadWriter*> writers_{nullptr};
     std::atomic<std::uint32_t> slot_count_{0};
-    system::ForkSafeLock lock_;  // held while a forked child's file is made
+    system::ForkSafeLock lock_;  // `lock_` is held while the file of a forked child is made
 
     ClockReading start_clocks_;
-    std::atomic<std::uint64_t> ticks_per_second_{0};  // the rate as measured so far; a forked child starts with its
-                                                      // parent's value
-    std::uint64_t short_ticks_ = 0;                   // mean duration, in ticks, below which calls count as short
+    std::atomic<std::uint64_t> ticks_per_second_{0};  // rate of ticks() as it was measured last; a forked child
+                                                      // begins with its parent's value
+    std::uint64_t short_ticks_ = 0;                   // limit of the mean duration of short calls, in ticks
     std::atomic<std::uint64_t> refine_at_{0};
 
-    std::atomic<std::uint16_t> dropped_pins_{0};  // kept for the files of forked children, too
+    std::atomic<std::uint16_t> dropped_pins_{0};  // pins that withdraw_pins() has removed; the files of forked
+                                                  // children lack them, too
 
-    // After open(), only facts_.pid and expanded_ change: begin_in_child() changes them, under the lock.
-    const std::string name_;  // the absolute name, with placeholders
+    // After open(), only `facts_.pid` and `expanded_` of the following members change. begin_in_child() changes them
+    // while it holds `lock_`.
+    const std::string name_;  // the absolute path with its placeholders
     ProcessFacts facts_;
     const StartEvent start_;
     const RecordingSettings settings_;
