@@ -1,5 +1,5 @@
-// Tells which characters of a text from outside may be shown unchanged on terminals, in logs and in reports. Escapes
-// or replaces the others.
+// Tells which characters of a text from outside may be shown unchanged on terminals, in logs and in reports, and
+// escapes or replaces all other characters.
 #pragma once
 
 #include <cstddef>
