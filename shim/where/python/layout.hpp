@@ -38,7 +38,7 @@ struct PythonLayout {
         -1;  ///< an int, the number of the frame's copy of the bytecode; only in free-threaded 3.14
     std::int16_t code_file, code_name, code_line_table, code_first_line;
     std::int16_t code_version = -1;   ///< an unsigned number that no other code object has, or 0; from 3.12 on
-    std::int16_t code_bytecode = -1;  ///< first instruction
+    std::int16_t code_bytecode = -1;  ///< the first instruction
     std::int16_t code_first_traceable =
         -1;  ///< an int, the number of units from the first instruction to the function's body
     std::int16_t code_bytecode_copies =
