@@ -16,10 +16,11 @@ constexpr std::string_view prefix = "FP32_MATMUL_";
 /// mistyped setting.
 constexpr std::string_view mistaken_prefix = "FP32SHIM_";
 
-/// The error in a variable's value, as a message; empty: the value is valid.
+/// The message about an error in a variable's value, or an empty text if the value is valid.
 using Problem = std::string;
 
-/// Calls `handle` with each word of a list. `handle` returns a problem or an empty text. Returns the first problem.
+/// Calls `handle` with each word of a comma-separated list, until it returns a problem (a text that is not empty).
+/// Returns this problem or an empty text.
 template <class Handle>
 Problem for_each_word(std::string_view list, Handle handle) {
     for (std::string_view rest = list; !rest.empty();) {
@@ -113,8 +114,8 @@ Problem read_number(std::string_view text, PolicyDraft& policy) {
     return {};
 }
 
-/// Checks the word of FP32_MATMUL_INSTRUCTIONS. It is put into effect by system/cpu_features.cpp, which reads the
-/// variable when the library is loaded.
+/// Checks the word of FP32_MATMUL_INSTRUCTIONS. It takes effect in system/cpu_features.cpp, which reads the variable
+/// when the library is loaded.
 Problem check_instructions(std::string_view text, PolicyDraft& /*policy*/) {
     std::vector<std::string_view> words;
     for (const system::InstructionLevel& level : system::instruction_levels) {

@@ -1,5 +1,5 @@
-// A policy: rules and settings, joined from files and variables. Plain data, which read_policy() makes and decide()
-// reads.
+// A policy: rules and settings, joined from files and variables. It is plain data, which read_policy() makes and
+// decide() reads.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,8 @@ struct Conditions {
     std::vector<NumberRange> m, n, k, batch, min_dim, max_dim, flops, call_number;
 
     bool empty() const;
-    /// Returns true if a condition depends on a call's sizes or number: no decision holds for a whole call site then.
+    /// Returns true if a condition depends on a call's sizes or number. If so, no decision holds for a whole call
+    /// site.
     bool looks_at_sizes() const;
     /// Returns the globs of `where` that a call has to match. If `text` is set, they allow any line number.
     const std::vector<std::string>& effective_where_globs() const { return text.empty() ? where : where_of_any_line; }
@@ -67,12 +68,12 @@ struct Tolerance {
 struct Rule {
     std::string name;  ///< name in the file; `rule 3` if the rule has no name
     Precision precision = Precision::native;
-    bool has_precision = true;             ///< false: the rule decides nothing about products of float32 and float64
-    std::optional<Accumulate> accumulate;  ///< absent: the rule decides nothing about half products
+    bool has_precision = true;  ///< false if the rule decides nothing about products of float32 and float64
+    std::optional<Accumulate> accumulate;  ///< absent if the rule decides nothing about half products
     AlgorithmLimits algorithms;            ///< limits of cublasLt's algorithms
-    std::uint8_t fixed_point_bits = 0;     ///< with the precision `fixed`: bits of the fixed-point numbers
+    std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`, the number of bits of the fixed-point numbers
     std::uint8_t mantissa_bits =
-        0;  ///< with the precision `fp64_emulated`: bits that cuBLAS is to keep; 0: cuBLAS decides
+        0;  ///< with the precision `fp64_emulated`, the number of bits that cuBLAS is to keep; 0 if cuBLAS decides
     /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
     /// limit.
     std::optional<Tolerance> tolerance;
@@ -92,7 +93,7 @@ struct Rule {
 /// hold.
 struct FloorException {
     std::string name;  ///< name in the file; `exception 2` if it has none
-    std::string file;  ///< path of the file that contains it, for messages
+    std::string file;  ///< the path of the file that contains the exception, for messages
     int line = 0;
     Floor floor = Floor::none;              ///< replaces the file's floor if it is lower
     std::optional<bool> allow_bf16x9;       ///< if true, replaces the file's `allow_bf16x9`
@@ -100,7 +101,7 @@ struct FloorException {
     std::vector<std::string> command;       ///< globs for the command line, of which one must match
     std::vector<std::string> job, account;  ///< ids or names, of which one must be that of the process
     Floor file_floor = Floor::none;         ///< the floor of the file, which `floor` may replace
-    bool holds = false;                     ///< for the process whose policy this is
+    bool holds = false;                     ///< true if the exception holds for the process that loaded the policy
 };
 
 enum class OnError : std::uint8_t { continue_untouched, highest, abort };
@@ -111,7 +112,7 @@ enum class LocationSource : std::uint8_t {
     none = 0,
     python = 1,     ///< the thread's stack of Python functions
     nvtx = 2,       ///< ranges that the program opens for NVIDIA's profilers, as scopes
-    itt = 4,        ///< without effect; earlier builds made scopes of tasks of Intel's profilers
+    itt = 4,        ///< tasks of Intel's profilers; has no effect
     torch = 8,      ///< modules of PyTorch, as scopes
     native = 16,    ///< the call site in a compiled program or library
     automatic = 31  ///< `auto`: all sources that the program has
@@ -123,7 +124,7 @@ inline constexpr std::uint8_t max_native_frames = 64;
 /// A set of location sources: the sum of their bits.
 struct LocationSourceSet {
     std::uint8_t bits = 0;
-    std::uint8_t native_frames = 0;  ///< number of native callers to read, from 2 on; 0: the call site only
+    std::uint8_t native_frames = 0;  ///< the number of native callers to read, from 2 on; 0 means the call site only
 
     bool has(LocationSource source) const { return (bits & static_cast<std::uint8_t>(source)) != 0; }
     bool operator==(const LocationSourceSet&) const = default;
@@ -142,12 +143,12 @@ std::string_view to_string(LogLevel level);
 std::string_view to_string(OnFull on_full);
 std::string_view to_string(AuditAction action);
 std::string_view to_string(AuditFormat format);
-/// Returns the audits' value for a format of a decision; nullopt: audits do not have the format.
+/// Returns the audits' value for a format of a decision, or nullopt if audits do not have the format.
 std::optional<AuditFormat> audit_format_of(AppliedFormat applied);
 std::optional<AppliedFormat> applied_format_of(AuditFormat format);
 std::string_view to_string(ErrorMetric metric);
-/// Returns a set in the words of a policy file: `auto`, or the names of the sources with commas between them; empty:
-/// no sources. `python,native:8` stands for Python's lines and 8 callers in compiled code.
+/// Returns a set in the words of a policy file: `auto`, or the names of the sources with commas between them. The
+/// text is empty if there are no sources. `python,native:8` stands for Python's lines and 8 callers in compiled code.
 std::string to_string(LocationSourceSet where);
 
 /// Facts about a call on which some rule depends.
@@ -163,61 +164,64 @@ struct RuleNeeds {
 };
 
 struct Policy {
-    std::string name;      ///< the policy's name; empty: none
-    std::string revision;  ///< the file's own version text; empty: none
-    std::string file;      ///< path of the policy file; empty: none
-    std::string sha256;    ///< SHA-256 of the file's bytes, in lower-case hex; empty: no file
+    std::string name;      ///< the policy's name; empty if it has none
+    std::string revision;  ///< the file's own version text; empty if it has none
+    std::string file;      ///< the path of the policy file; empty if there is no file
+    std::string sha256;    ///< the SHA-256 of the file's bytes, in lower-case hex; empty if there is no file
 
     Precision default_precision = Precision::native;
     Source default_source = Source::native;  ///< source of `default_precision`
     Floor floor = Floor::none;               ///< the strictest floor of all files and the environment
     bool allow_bf16x9 = false;               ///< BF16x9 satisfies a floor of FP32 (see [limits])
-    std::vector<FloorException> exceptions;  ///< of all files: the user's, then the site's
+    std::vector<FloorException> exceptions;  ///< the exceptions of all files: the user's, then the site's
     std::string floor_exception;  ///< names of the exceptions that hold, with commas between them; or empty
 
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;
     AccumulationModel accumulation = AccumulationModel::library;
-    int threads = 0;  ///< most threads of a product that the shim computes; 0: as many as the library may use
+    int threads =
+        0;  ///< the most threads for a product that the shim computes; 0 means as many as the library may use
     std::optional<std::uint64_t> stochastic_seed;  ///< if present, operands are rounded at random, by this seed
 
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;
     AlgorithmLimits algorithms;  ///< limits of cublasLt's algorithms in all products; rules add to them
-    Accumulate accumulate = Accumulate::as_called;  ///< for half products for which no rule decides it
+    Accumulate accumulate = Accumulate::as_called;  ///< the type in which half products add if no rule decides it
 
-    std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty when none
+    std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty if there is no log
     LogLevel log_level = LogLevel::unset;
     std::uint64_t log_max_size = 1ULL << 30;  ///< largest size of a recording, in bytes
     OnFull log_on_full = OnFull::drop;
-    std::uint32_t log_mode = 0600;     ///< permission bits of the log; only its owner may write
-    LocationSourceSet log_where;       ///< sources of a call's location in its program
-    std::string log_group;             ///< group of the log; empty: the process's own
-    bool log_onednn = false;           ///< record what copies of oneDNN in the process multiply
-    bool log_kernels = false;          ///< record the kernels that are launched on GPUs
-    bool log_vectors = false;          ///< record products with a vector, also those that run as called
-    std::uint32_t log_gpu_times = 64;  ///< one product in this many is timed on its GPU; 0: none
+    std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
+    LocationSourceSet log_where;    ///< sources of a call's location in its program
+    std::string log_group;          ///< the group that owns the log; empty for the process's own group
+    bool log_onednn = false;        ///< true if the products of copies of oneDNN in the process are to be recorded
+    bool log_kernels = false;       ///< true if the kernels that are launched on GPUs are to be recorded
+    bool log_vectors = false;       ///< true if products with a vector are to be recorded, even if they run as called
+    std::uint32_t log_gpu_times = 64;  ///< one product in this many is timed on its GPU; 0 means that none is
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit
     /// The other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other
-    /// format is tested against FP32. Absent: the format that ran is tested against FP32, or TF32 if FP32 ran.
+    /// format is tested against FP32. If it is absent, the format that ran is tested against FP32, or TF32 is tested
+    /// if FP32 ran.
     std::optional<AuditFormat> audit_against;
-    /// The format that audits of float64 test. If it is double_double, the format that ran is tested against that.
-    /// Absent: only products that a rule lowers are audited.
+    /// The format that audits of float64 test. If it is double_double, the format that ran is tested against
+    /// double_double. If it is absent, only products that a rule lowers are audited.
     std::optional<AuditFormat> audit_float64;
     ErrorMetric audit_metric = ErrorMetric::row;
     double audit_tolerance = 1e-2;  ///< largest error by `audit_metric` that is accepted
     AuditAction audit_action = AuditAction::log;
-    bool audit_fingerprint = false;  ///< keep a hash and a sketch of each result
-    bool audit_nonfinite = false;    ///< find the first product that turns finite operands into NaN or infinity
+    bool audit_fingerprint = false;  ///< true if a hash and a sketch of each result are to be kept
+    bool audit_nonfinite =
+        false;  ///< true if the first product that turns finite operands into NaN or infinity is to be found
 
     OnError on_error = OnError::continue_untouched;
     bool disabled = false;  ///< true if FP32_MATMUL_DISABLE=1 is set
 
     std::vector<Rule> rules;  ///< in the order in which they are tried: the user's rules, then the site's
 
-    /// Returns what the rules depend on.
+    /// Returns the facts about calls on which some rule depends.
     RuleNeeds needs() const;
     /// Returns true if `log_where` names the source, or if rules need it. Rules by scope need all sources that open
     /// scopes.

@@ -1,4 +1,5 @@
-// Vocabulary of the project: precisions, formats, floors and reasons. Includes no other header of the project.
+// The vocabulary of the project: precisions, formats, floors and reasons. This header includes no other header of the
+// project.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace fp32shim::policy {
 
-/// Precision that a user asks for (`requested`): one of the table's, `native` or `automatic`.
+/// The precision that a user asks for (`requested`): a precision of policy/formats.def, `native` or `automatic`.
 enum class Precision : std::uint8_t {
     native = 0,     ///< the call as the program made it
     automatic = 4,  ///< `auto`: TF32 if the GPU, or emulation on the CPU, has it; otherwise native
@@ -19,7 +20,7 @@ enum class Precision : std::uint8_t {
 };
 
 /// Number format of a call (`applied` in logs): the lowest, in the order of Floor, that the library was allowed to
-/// use. `unchanged`: the shim only forwarded the call and cannot know the format.
+/// use. `unchanged` means that the shim only forwarded the call and cannot know the format.
 enum class AppliedFormat : std::uint8_t {
 #define FORMAT(number, name, ...) name = (number),
 #include "policy/formats.def"
@@ -49,14 +50,14 @@ enum class AccumulationModel : std::uint8_t {
 /// to the end.
 enum class Accumulate : std::uint8_t { as_called, fp32 };
 
-/// The number type in which a product of half-precision matrices adds. fp32_reduced: FP32, but sums of parts of k
+/// The number type in which a product of half-precision matrices adds. `fp32_reduced` is FP32, but sums of parts of k
 /// (split-K) may be added in the type of the result. Recordings contain the numbers.
 enum class Accumulator : std::uint8_t { unknown, fp16, fp32_reduced, fp32 };
 
 /// Source of a requested precision, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 
-/// Reasons why a product did not run as requested: a complete list.
+/// All reasons why a product did not run as requested.
 enum class Reason : std::uint8_t {
 #define REASON(number, code, ...) code = (number),
 #include "policy/reasons.def"
@@ -72,9 +73,9 @@ inline constexpr std::size_t reason_count =
     }
         .size();
 
-/// Returns the format that a precision asks for; nullopt for `native` and `auto`, which ask for none.
+/// Returns the format that a precision asks for, or nullopt for `native` and `auto`, which ask for no format.
 std::optional<AppliedFormat> format_of(Precision precision);
-/// Returns the number of products that emulation on the CPU adds up to preview a format; 0: there is no preview.
+/// Returns the number of products that emulation on the CPU adds up to preview a format, or 0 if there is no preview.
 constexpr int preview_product_count(AppliedFormat format) {
     switch (format) {
 #define PREVIEW(format, rounding, products) \
@@ -110,7 +111,7 @@ constexpr std::optional<Floor> floor_met_by(AppliedFormat format) {
     return std::nullopt;
 }
 
-/// Returns the format that GPUs use in place of a format; the format itself if some GPU has it.
+/// Returns the format that GPUs use in place of `format`. This is `format` itself if some GPU has it.
 constexpr AppliedFormat nearest_gpu_format(AppliedFormat format) {
     switch (format) {
 #define FORMAT(number, name, floor, gpus, on_gpu) \
@@ -145,9 +146,10 @@ std::string_view to_string(AccumulationModel accumulation);
 std::string_view to_string(Accumulator accumulator);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
-/// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.
+/// Returns the reason as a clause that follows "because". The clause is empty for a reason that only a newer version
+/// has.
 std::string_view reason_clause(Reason reason);
-/// Returns advice to a user whose call did not run as requested for this reason; empty: there is none.
+/// Returns advice to a user whose call did not run as requested for this reason, or an empty text if there is none.
 std::string_view remedy_of(Reason reason);
 /// Returns true if `code` is the text of a reason that only products on a CPU can have.
 bool is_cpu_only_reason(std::string_view code);

@@ -67,7 +67,7 @@ void assign_if_read(Target& target, std::optional<T> value) {
     if (value) target = *std::move(value);
 }
 
-// Functions for rows of Key. Each reads one field of the target.
+// The following functions are for rows of TableKey. Each reads one field of the target.
 template <auto field, class Target>
 void read_string_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     assign_if_read(target.*field, read_string(entry, report));
@@ -81,7 +81,7 @@ void read_positive_into(const TomlEntry& entry, Target& target, ErrorCollector& 
     constexpr NumberRange positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
     assign_if_read(target.*field, read_number(entry, positive, "a number greater than 0", report));
 }
-/// Reads a whole number from `least` to `most`, or with the largest `most`, from `least` on.
+/// Reads a whole number from `least` to `most`. If `most` is INT64_MAX, messages name no upper limit.
 template <auto field, std::int64_t least, std::int64_t most = INT64_MAX, class Target>
 void read_whole_number_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     const auto* number = value_as<std::int64_t>(*entry.value);
@@ -126,7 +126,7 @@ void read_names_into(const TomlEntry& entry, Target& target, ErrorCollector& rep
     }
 }
 
-/// Reads `split_k`. Only 1 is a limit that cublasLt can be given: other numbers are choices of its own.
+/// Reads `split_k`. Only 1 is allowed, because cublasLt has no way to limit split-K to another number.
 template <auto field, class Target>
 void read_split_k_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     const auto* number = value_as<std::int64_t>(*entry.value);
@@ -175,7 +175,7 @@ void read_table_into(const TomlEntry& entry, Target& target, ErrorCollector& rep
 }
 
 /// Appends the rules of the `rule` entry. A rule with an error is reported and still appended, so that the numbers of
-/// the others stay right. The caller must not apply the rules of a file with errors.
+/// the other rules stay right. The caller must not apply the rules of a file with errors.
 void read_rules(const TomlEntry& entry, std::vector<Rule>& rules, ErrorCollector& report);
 
 }  // namespace fp32shim::policy

@@ -92,9 +92,9 @@ constexpr TableKey<Tolerance> tolerance_keys[] = {
 
 constexpr std::string_view fixed_point_word = "fixed";
 
-/// Reads `fixed:N`.
+/// Reads the precision `fixed:N`, where N is a number of bits.
 void read_fixed_point(const TomlEntry& entry, std::string_view text, Rule& rule, ErrorCollector& report) {
-    constexpr int fewest_bits = 8, most_bits = 53;  // cuBLAS has 8 bits a slice; a float64 has 53
+    constexpr int fewest_bits = 8, most_bits = 53;  // one slice of cuBLAS has 8 bits, and a float64 has 53
     rule.precision = Precision::fixed;
     int bits = 0;
     const std::string_view digits = text.substr(std::min(fixed_point_word.size() + 1, text.size()));
@@ -160,7 +160,7 @@ double highest_upper_bound(const std::vector<NumberRange>& ranges) {
                           : std::ranges::max(ranges, {}, &NumberRange::highest).highest;
 }
 
-/// Returns an obvious reason why no call can satisfy the rule; empty: there is none.
+/// Returns an obvious reason why no call can satisfy the rule, or an empty text if there is none.
 std::string why_rule_never_applies(const Rule& rule) {
     const Conditions& when = rule.when;
     if (!rule.unless.empty() && when == rule.unless) return "unless is the same as when";
@@ -188,7 +188,8 @@ bool shadows(const Rule& earlier, const Rule& later) {
 
 std::string label(const Rule& rule) { return "rule " + in_quotes(rule.name); }
 
-/// A rule that is being read. `is_valid`: it has no errors so far. Other rules are compared only with valid ones.
+/// A rule that is being read. `is_valid` is true as long as the rule has no errors. Only valid rules are compared
+/// with each other.
 struct RuleDraft {
     Rule rule;
     TextPosition at;
@@ -245,8 +246,8 @@ void check_precision_of_dtype(const toml::table& table, const Rule& rule, ErrorC
     }
 }
 
-/// Reports a rule whose element types, devices or functions leave one of its keys without effect, and one that names
-/// a half type without a key that decides something about half products.
+/// Reports a rule whose element types, devices or functions leave one of its keys without effect. Also reports a rule
+/// that names a half type but has no key that decides something about half products.
 void check_keys_have_effect(const toml::table& table, const Rule& rule, ErrorCollector& report) {
     const std::vector<Dtype>& types = rule.when.dtype;
     const bool has_half = std::any_of(types.begin(), types.end(), is_half);
