@@ -1,5 +1,6 @@
-// Decides in three steps: the strongest source (choose_precision), the floor (raised_to_floor), and the abilities of
-// the device (decide_on_cpu, decide_on_cuda).
+// Decides the precision of a call in three steps: by the strongest source that asks for a precision
+// (choose_precision), by the floor (raised_to_floor), and by the abilities of the device (decide_on_cpu,
+// decide_on_cuda).
 #include "policy/decide.hpp"
 
 #include <algorithm>
@@ -93,7 +94,7 @@ Precision raised_to_floor(Precision wanted, Floor floor, bool allow_bf16x9) {
     return floor == Floor::bf16x9 && allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
 }
 
-/// Returns the first precision of the table that asks for a format, or `highest` if there is none.
+/// Returns the first precision in precision_words that asks for `format`, or `highest` if there is none.
 Precision precision_for(AppliedFormat format) {
     for (const auto& [word, precision] : precision_words)
         if (format_of(precision) == format) return precision;

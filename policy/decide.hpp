@@ -18,20 +18,21 @@ constexpr AppliedFormat native_format(Dtype dtype) {
 
 /// Settings made by the running program or its operator; they override environment and file.
 struct PrecisionOverrides {
-    bool pinned = false;               ///< an accuracy audit pins this call site to `highest`
-    std::optional<Precision> thread;   ///< precision of the thread's innermost scope that sets one
-    std::optional<Precision> process;  ///< latest request for the process, by C API or `fp32shim set`
+    bool pinned = false;               ///< true if an accuracy audit has pinned this call site to `highest`
+    std::optional<Precision> thread;   ///< the precision of the thread's innermost scope that sets one
+    std::optional<Precision> process;  ///< the latest request for the whole process, by the C API or `fp32shim set`
     Floor floor = Floor::none;         ///< the strictest floor that the thread's scopes or the C API have set
 };
 
 /// Result of decide(): the precision of a call, its source, and the reason if it differs from the request.
 struct Decision {
-    Precision requested = Precision::native;  ///< request of the winning source, before floor and device limit it
-    Precision precision = Precision::native;  ///< precision to run at; never `automatic`
+    Precision requested =
+        Precision::native;  ///< the precision that the winning source asks for, before floor and device limit it
+    Precision precision = Precision::native;  ///< the precision at which the call is to run; never `automatic`
     Source source = Source::native;
     std::int32_t rule = -1;                ///< the index in Policy::rules of the winning rule, or -1 if no rule won
-    Reason reason = Reason::as_requested;  ///< reason why `precision` differs from `requested`
-    AlgorithmLimits algorithms{};          ///< limits of the algorithm that runs a product of cublasLt
+    Reason reason = Reason::as_requested;  ///< the reason why `precision` differs from `requested`
+    AlgorithmLimits algorithms{};          ///< limits on the algorithm that runs a product of cublasLt
     std::int32_t algorithm_rule = -1;      ///< the index of the rule that set some of these limits, or -1 if none did
     Accumulate accumulate = Accumulate::as_called;  ///< the type in which a half product on a GPU adds
 
@@ -76,10 +77,10 @@ bool may_match(const Rule& rule, const CallSiteFacts& site, const ProcessDescrip
 /// name element types in its `when`.
 bool decides_for_dtype(const Rule& rule, Dtype dtype);
 
-/// Returns true if the rule's `when` holds and its `unless` does not, whatever the rule decides.
+/// Returns true if the rule's `when` holds for the call and its `unless` does not hold, whatever the rule decides.
 bool conditions_match(const Rule& rule, const MatmulCall& call, const ProcessDescription& process);
 
-/// Returns true if the rule decides the precision of the call. Exposed for `fp32shim report` and `log`.
+/// Returns true if the rule decides the precision of the call. `fp32shim report` and `log` use it, too.
 bool decides_call(const Rule& rule, const MatmulCall& call, const ProcessDescription& process);
 
 }  // namespace fp32shim::policy

@@ -12,8 +12,8 @@ namespace fp32shim::policy {
 namespace {
 
 constexpr std::string_view prefix = "FP32_MATMUL_";
-/// Prefix of the project's other variables. None of them is named like a setting, so FP32SHIM_CPU, for example, is a
-/// mistyped setting.
+/// The prefix of the project's other variables. None of these is named like a setting, so FP32SHIM_CPU, for example,
+/// is a mistyped FP32_MATMUL_CPU.
 constexpr std::string_view mistaken_prefix = "FP32SHIM_";
 
 /// The message about an error in a variable's value, or an empty text if the value is valid.
@@ -133,7 +133,7 @@ Problem read_switch(std::string_view text, PolicyDraft& policy) {
 }
 
 struct SettingVariable {
-    std::string_view name;  ///< name without the prefix FP32_MATMUL_
+    std::string_view name;  ///< the name without the prefix FP32_MATMUL_
     Problem (*read)(std::string_view text, PolicyDraft& policy);
 };
 

@@ -1,4 +1,5 @@
-// Judges exceptions to a floor ([[limits.except]]): who runs the process, and in which job.
+// Judges exceptions to a floor ([[limits.except]]) by the user who runs the process, and by the process's command and
+// job.
 #pragma once
 
 #include <cstdint>

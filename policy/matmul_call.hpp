@@ -47,14 +47,14 @@ struct SourceLineText {
 /// is the summed dimension. A size is -1 if the function has no such argument. The object owns nothing, so its views
 /// must outlive the decision.
 struct MatmulCall {
-    std::string_view function;  ///< symbol that the program called: `cblas_sgemm`
-    std::string_view caller;    ///< base name of the library or program that calls; empty when unknown
+    std::string_view function;  ///< the symbol that the program called: `cblas_sgemm`
+    std::string_view caller;    ///< the base name of the library or program that calls; empty if it is unknown
     /// Labels of the scopes that the thread has opened, outermost first, joined by '/'; empty if there are none.
     std::string_view scope;
     Dtype dtype = Dtype::float32;
     Device device = Device::cpu;
-    std::int32_t device_index = -1;       ///< CUDA ordinal; -1 on the CPU
-    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0 when unknown
+    std::int32_t device_index = -1;       ///< the CUDA ordinal; -1 on the CPU
+    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0 if it is unknown
     char trans_a = 0;                     ///< 'N', 'T' or 'C'; 0 if the function has no such argument
     char trans_b = 0;
     std::int64_t m = -1;

@@ -77,8 +77,8 @@ struct Rule {
     /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
     /// limit.
     std::optional<Tolerance> tolerance;
-    bool lower_guarded = false;   ///< allows CUDA calls that are PEDANTIC, or in PyTorch's NoTF32Guard, to run below
-                                  ///< FP32
+    bool lower_guarded =
+        false;  ///< allows CUDA calls that ask for PEDANTIC, or lie in PyTorch's NoTF32Guard, to run below FP32
     bool assume_aligned = false;  ///< allows CUDA batches that are given by arrays of pointers to run below FP32
     Conditions when;
     Conditions unless;
@@ -99,7 +99,7 @@ struct FloorException {
     std::optional<bool> allow_bf16x9;       ///< if true, replaces the file's `allow_bf16x9`
     std::vector<std::string> user, group;   ///< names or numbers, of which one must be the process's own
     std::vector<std::string> command;       ///< globs for the command line, of which one must match
-    std::vector<std::string> job, account;  ///< ids or names, of which one must be that of the process
+    std::vector<std::string> job, account;  ///< ids or names, of which one must belong to the process
     Floor file_floor = Floor::none;         ///< the floor of the file, which `floor` may replace
     bool holds = false;                     ///< true if the exception holds for the process that loaded the policy
 };
@@ -143,7 +143,7 @@ std::string_view to_string(LogLevel level);
 std::string_view to_string(OnFull on_full);
 std::string_view to_string(AuditAction action);
 std::string_view to_string(AuditFormat format);
-/// Returns the audits' value for a format of a decision, or nullopt if audits do not have the format.
+/// Returns the AuditFormat for an AppliedFormat, or nullopt if audits do not have the format.
 std::optional<AuditFormat> audit_format_of(AppliedFormat applied);
 std::optional<AppliedFormat> applied_format_of(AuditFormat format);
 std::string_view to_string(ErrorMetric metric);
@@ -155,10 +155,10 @@ std::string to_string(LocationSourceSet where);
 struct RuleNeeds {
     bool looks_at_sizes = false;
     bool looks_at_scopes = false;
-    bool looks_at_where = false;         ///< lines of Python that lead to the call
-    bool looks_at_text = false;          ///< text of such a line
-    bool looks_at_call_numbers = false;  ///< number of the call
-    bool looks_at_call_sites = false;    ///< place of the call in a program or library
+    bool looks_at_where = false;         ///< the lines of Python that lead to the call
+    bool looks_at_text = false;          ///< the text of the source line that asks for the call
+    bool looks_at_call_numbers = false;  ///< the number of the call among its equals
+    bool looks_at_call_sites = false;    ///< the call site in a program or library
 
     bool operator==(const RuleNeeds&) const = default;
 };
@@ -172,7 +172,7 @@ struct Policy {
     Precision default_precision = Precision::native;
     Source default_source = Source::native;  ///< source of `default_precision`
     Floor floor = Floor::none;               ///< the strictest floor of all files and the environment
-    bool allow_bf16x9 = false;               ///< BF16x9 satisfies a floor of FP32 (see [limits])
+    bool allow_bf16x9 = false;               ///< true if BF16x9 satisfies a floor of FP32 (see [limits])
     std::vector<FloorException> exceptions;  ///< the exceptions of all files: the user's, then the site's
     std::string floor_exception;  ///< names of the exceptions that hold, with commas between them; or empty
 
@@ -203,8 +203,8 @@ struct Policy {
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit
     /// The other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other
-    /// format is tested against FP32. If it is absent, the format that ran is tested against FP32, or TF32 is tested
-    /// if FP32 ran.
+    /// format is tested against FP32. If it is absent, the format that ran is tested against FP32 or, if FP32 ran,
+    /// TF32 is tested against FP32.
     std::optional<AuditFormat> audit_against;
     /// The format that audits of float64 test. If it is double_double, the format that ran is tested against
     /// double_double. If it is absent, only products that a rule lowers are audited.
@@ -219,12 +219,12 @@ struct Policy {
     OnError on_error = OnError::continue_untouched;
     bool disabled = false;  ///< true if FP32_MATMUL_DISABLE=1 is set
 
-    std::vector<Rule> rules;  ///< in the order in which they are tried: the user's rules, then the site's
+    std::vector<Rule> rules;  ///< the rules, in the order in which they are tried: the user's rules, then the site's
 
     /// Returns the facts about calls on which some rule depends.
     RuleNeeds needs() const;
-    /// Returns true if `log_where` names the source, or if rules need it. Rules by scope need all sources that open
-    /// scopes.
+    /// Returns true if `log_where` names the source, or if rules need the source. Rules by scope need all sources
+    /// that open scopes.
     bool wants(LocationSource source) const;
     /// Returns true if a rule has a tolerance, which only audits can judge.
     bool has_tolerances() const;

@@ -14,9 +14,10 @@ namespace fp32shim::policy {
 /// A policy while its sources are read: the site's file first, then the user's file, then the environment. Each
 /// source overwrites the settings that it has, but the strictest floor stays.
 struct PolicyDraft : Policy {
-    FloorExceptionJudge* judge = nullptr;             ///< nullptr if no exception to a floor may hold
-    std::optional<Tf32Rounding> asked_tf32_rounding;  ///< absent if `accumulation` decides
-    std::optional<bool> file_allows_bf16x9;           ///< [limits] allow_bf16x9 of the file that was read last
+    FloorExceptionJudge* judge = nullptr;  ///< judges exceptions to floors; nullptr if no exception may hold
+    std::optional<Tf32Rounding>
+        asked_tf32_rounding;  ///< the rounding that a source asks for; absent if `accumulation` decides it
+    std::optional<bool> file_allows_bf16x9;  ///< the key allow_bf16x9 in [limits] of the file that was read last
     /// False if a file forbids BF16x9: by the key allow_bf16x9, or by a floor of bf16x9 or fp32 without that key.
     /// Files that are read later cannot allow it again: the user's file can only forbid what the site's file allows.
     bool may_allow_bf16x9 = true;
@@ -33,8 +34,8 @@ void read_policy_text(std::string_view text, ErrorCollector& report, PolicyDraft
 void read_environment(const Environment& environment, PolicyDraft& policy, std::vector<Diagnostic>& errors,
                       std::vector<Diagnostic>& warnings);
 
-/// Adds the sources of a word to `where`: a word of where_words, or `native:8`. The word `none` removes all sources.
-/// Returns an error message for an unknown word, otherwise an empty text.
+/// Adds the sources that `word` names to `where`. `word` is a word of where_words, or has a form such as `native:8`.
+/// The word `none` removes all sources. Returns an error message for an unknown word, otherwise an empty text.
 std::string add_location_source(std::string_view word, LocationSourceSet& where);
 
 /// Reads a list such as `python,nvtx` into `where`. Returns an error message for an unknown word, otherwise an empty

@@ -67,7 +67,7 @@ constexpr bool is_allowed_for_float64(Precision precision) {
     }
 }
 
-/// Words of default precisions: all but the last ones, which only rules may have.
+/// Words of default precisions: all of precision_words except the last ones, which only rules may have.
 inline constexpr std::span<const NamedValue<Precision>> default_precision_words =
     std::span(precision_words).first(std::size(precision_words) - std::size(rule_precision_words));
 

@@ -119,7 +119,7 @@ LineWriter& LineWriter::escaped(std::string_view value, std::size_t limit) {
     if (value.size() <= room && std::all_of(value.begin(), value.end(), is_itself))
         return text(value);  // the usual case
     const std::size_t begin = size_;
-    std::size_t cut = size_;  // end of the last character after which the ellipsis still fits
+    std::size_t cut = size_;  // the end of the last character after which the ellipsis still fits
     while (!value.empty() && !overflowed_) {
         char escape[12];
         const JsonCharacter character = next_character(value, escape);

@@ -26,7 +26,7 @@ class RawFile {
     bool is_open() const { return descriptor_ >= 0; }
     /// Returns the errno of the failed open, or 0.
     int error() const { return is_open() ? 0 : -descriptor_; }
-    /// Returns true for an open regular file. Stores its metadata in `status`.
+    /// Returns true if the file is open and regular. Stores its metadata in `status`.
     bool is_regular(struct stat& status) const {
         return is_open() && raw::fstat(descriptor_, status) == 0 && S_ISREG(status.st_mode);
     }

@@ -95,7 +95,7 @@ void read_word_into(const TomlEntry& entry, Target& target, ErrorCollector& repo
     assign_if_read(target.*field, read_word(entry, words, report));
 }
 
-/// Reads globs: a string, or a list of strings.
+/// Reads a glob, or a list of globs.
 template <auto field, class Target>
 void read_globs_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     for (const toml::node* item : items_of_entry(entry, report)) {
@@ -111,7 +111,7 @@ void read_globs_into(const TomlEntry& entry, Target& target, ErrorCollector& rep
     }
 }
 
-/// Reads names or numbers: one, or a list of them.
+/// Reads a name or a number, or a list of names and numbers.
 template <auto field, class Target>
 void read_names_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     for (const toml::node* item : items_of_entry(entry, report)) {
@@ -142,7 +142,7 @@ void read_reduction_into(const TomlEntry& entry, Target& target, ErrorCollector&
     (target.*field).reduces_in_compute_type = true;
 }
 
-/// Reads into `target` the entries of a table that `keys` lists. Reports other entries as unknown.
+/// Reads the entries of a table that `keys` lists into `target`. Reports all other entries as unknown.
 template <class Target, std::size_t count>
 void read_entries(const toml::table& table, std::string_view section, const TableKey<Target> (&keys)[count],
                   Target& target, ErrorCollector& report) {
@@ -158,7 +158,7 @@ void read_entries(const toml::table& table, std::string_view section, const Tabl
     }
 }
 
-/// Reads an entry, whose value must be a table, by read_entries().
+/// Reads the table that is the value of `entry`, by read_entries(). Reports a value that is not a table.
 template <class Target, std::size_t count>
 void read_table(const TomlEntry& entry, const TableKey<Target> (&keys)[count], Target& target,
                 ErrorCollector& report) {

@@ -109,7 +109,7 @@ bool has_real_user_ids() {
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner) {
     struct stat found {};
     if (stat(path.c_str(), &found) != 0) {
-        const int error = errno;  // kept, since building the text may change errno
+        const int error = errno;  // errno is kept, because building the text may change it
         PolicyFile file = unreadable_file(error);
         file.is_absent = error == ENOENT || error == ENOTDIR;
         return file;

@@ -19,7 +19,7 @@ struct PolicyFile {
 /// file and who alone may write it. If it is absent, any user may.
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner);
 
-/// Returns true if `path` is a folder of root into which nobody else may write.
+/// Returns true if `path` is a folder that belongs to root and into which nobody else may write.
 bool is_root_only_folder(const std::string& path);
 
 /// Returns true if the process is in no user namespace, or in one with the ids of the machine. In any other

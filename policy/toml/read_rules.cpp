@@ -13,7 +13,8 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Limit on the number of rules: every call may try all of them, and every pair is compared for shadowing.
+/// The largest number of rules. It is limited because every call may try all rules, and because every pair of rules
+/// is compared to find shadowed ones.
 constexpr std::size_t max_rules = 1000;
 
 void read_devices(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {
@@ -108,8 +109,8 @@ void read_fixed_point(const TomlEntry& entry, std::string_view text, Rule& rule,
                              "; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");
 }
 
-/// Reads a precision, or a tolerance. With a tolerance, the rule's precision becomes the cheapest that audits may
-/// choose.
+/// Reads the key `precision`: a precision, or a table with a tolerance. With a tolerance, the rule's precision
+/// becomes the cheapest precision that audits may choose.
 void read_precision(const TomlEntry& entry, Rule& rule, ErrorCollector& report) {
     const auto* table = entry.value->as_table();
     const auto* text = value_as<std::string>(*entry.value);
@@ -124,7 +125,8 @@ void read_precision(const TomlEntry& entry, Rule& rule, ErrorCollector& report) 
                          "precision has no tolerance; write precision = { tolerance = 1e-3 }");
 }
 
-/// Largest number of bits that a rule can ask cuBLAS to keep. cuBLAS names no limit; a recording can hold no more.
+/// The largest number of bits that a rule can ask cuBLAS to keep. cuBLAS names no limit, but a recording can hold no
+/// larger number.
 constexpr std::int64_t max_mantissa_bits = 127;
 
 void read_conditions(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {

@@ -30,7 +30,7 @@ struct SiteRuleList {
 
 namespace {
 
-// ---- the rules of a policy that can match calls of one site ----
+// ---- the rules of a policy that can match calls of one call site ----
 // All other rules are excluded at the first call of the call site. So even if a policy has hundreds of rules, each
 // call tries only the few that can match.
 

@@ -105,8 +105,8 @@ bool computes_cpu_products(const policy::Policy& policy) { return policy.cpu_mod
 
 constexpr std::string_view own_name = "fp32shim";
 
-/// Records the version of torch, whose library has this path. It is in `torch/version.py` beside the library's
-/// folder, or in the name of the file, as in Debian's package.
+/// Records the version of torch, whose library has this path. The version is in `torch/version.py` beside the
+/// library's folder, or in the name of the file, as in Debian's package.
 [[gnu::noinline]] void note_torch(EnvironmentFactList& list, std::string_view path) {
     const std::string_view in_name = text_between(path, "libtorch_cpu.so.", "/");
     if (!in_name.empty()) return list.add_fact(EnvironmentFact::torch, {}, in_name);
@@ -274,7 +274,7 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
     list.add_fact(EnvironmentFact::kernel, library, kernel);
 }
 
-// ---- what is noted already ---------------------------------------------------------------------------------------
+// ---- what is recorded already ------------------------------------------------------------------------------------
 
 /// A library whose facts were recorded. The object is never freed, and never used for another library.
 struct NotedLibrary {

@@ -38,7 +38,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
                                      const policy::Decision& decision, const ExecutionOutcome& done,
                                      where::CallLocation& location) {
     const system::ErrnoAndFloatGuard
-        kept;  // this function runs only for a new row; calls of known rows are just counted
+        kept;  // costs little, because in a recording this function runs only for a new row
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;
@@ -130,8 +130,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (key.value == 0) {
         key.value = key_of(site, in_force, call, decision, done);
     } else {
-        // The express lane reads the processor's counter for each event, so it is used only if reading the counter
-        // does not trap.
+        // If every call is logged, the express lane reads the processor's counter for each call. So it is then used
+        // only if reading the counter does not trap.
         const bool may_pass = !in_force.log_every_call || !record::counter_traps.load(std::memory_order_relaxed);
         context->writer_change_count = may_pass ? key.change_count : 0;
         context->writes_every_call = in_force.log_every_call;

@@ -44,11 +44,11 @@ struct CpuSite {
 
 /// The part of a call site that only functions of cuBLAS use.
 struct CublasSite {
-    std::atomic<std::uint64_t>
-        plan;  ///< the key and number of the plan for the calls, see plan_key.hpp; 0 if there is none
-    const cublas::Route* route;      ///< the ways to call the function
-    const cublas::Library* library;  ///< the provider's other functions that the shim calls
-    void* with_compute_type;         ///< the provider's equivalent function that takes a compute type, or nullptr
+    std::atomic<std::uint64_t> plan;  ///< the key and number of the plan by which calls are carried out, see
+                                      ///< plan_key.hpp; 0 if there is none
+    const cublas::Route* route;       ///< the ways to call the function
+    const cublas::Library* library;   ///< the provider's other functions that the shim calls
+    void* with_compute_type;          ///< the provider's equivalent function that takes a compute type, or nullptr
 };
 
 /// One call site. It is never freed, but the memory of a dead call site may be reused for the same entry point. A

@@ -315,8 +315,8 @@ fp32shim_cublas_gate:
 
 // void* dlsym(void* handle, const char* name)
 // void* dlvsym(void* handle, const char* name, const char* version)
-// These two functions are entered from the program. For a name that is not in the function table, they jump to the real
-// function of the C library, because its result depends on the address of its caller.
+// The macro lookup_entry makes these functions, which the program calls. For a name that is not in the function table,
+// they jump to the real function, whose result depends on the address of its caller.
 .macro lookup_entry name, wants, answers, real
     .balign 16
     .globl  \name

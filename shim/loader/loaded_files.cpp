@@ -115,7 +115,7 @@ constexpr std::string_view multiplying_libraries[] = {
 };
 
 /// Returns true if a library that was preloaded before the shim may call the shim in turn. Such a library looks
-/// functions up by name, or calls products that it does not define, and it is no known BLAS.
+/// functions up by name, or imports functions for products that it does not define, and it is no known BLAS.
 bool may_call_shim(const elf::ObjectTables& object) {
     const std::string_view file = elf::name_of(object.map);
     if (std::ranges::any_of(multiplying_libraries, [&](std::string_view name) { return file.starts_with(name); }))

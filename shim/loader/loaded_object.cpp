@@ -123,8 +123,8 @@ LoadedObject* loaded_object(const link_map* map) {
 
 namespace {
 
-// The objects that contained recent call sites, by address. An entry is valid while no object has been unloaded
-// since.
+// The objects that contained recent call sites, by address. An entry is valid as long as no object has been unloaded
+// after it was stored.
 constexpr std::size_t region_size = 1 << 16;
 constinit std::atomic<LoadedObject*> recent_objects[64]{};
 
@@ -171,7 +171,7 @@ bool mark_unloaded_objects() {
     const std::uint32_t walk = walk_count.fetch_add(1, std::memory_order_acq_rel) + 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         LoadedObject* known = find_record(bucket_of(map).load(std::memory_order_acquire), map);
-        // Another file may have been loaded at the address of an unloaded one.
+        // The names are compared because another file may have been loaded at the address of an unloaded one.
         if (known != nullptr && system::equal(known->name, elf::name_of(map)))
             known->stamp.store(walk, std::memory_order_release);
     }

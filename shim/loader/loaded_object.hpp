@@ -94,7 +94,8 @@ void for_each_import(LoadedObject& object, Visit visit) {
     for (std::size_t i = 0; i < table->count; ++i) visit(table->imports[i]);
 }
 
-/// Returns true if the import is of a variable that the object defines by itself under the name of a function.
+/// Returns true if the import refers to a variable that the object itself defines under the name of an intercepted
+/// function.
 inline bool is_own_variable(const elf::ObjectTables& object, const FunctionImport& import) {
     const ElfW(Sym)& symbol = object.symbols[import.symbol];
     return symbol.st_shndx != SHN_UNDEF && (symbol.st_info & 15) == STT_OBJECT;

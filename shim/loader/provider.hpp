@@ -1,7 +1,8 @@
 // Finds the provider of a call: the library to which the caller would have bound without the shim.
 //
-// RTLD_NEXT cannot find it, because it searches only the global scope. It returns NULL for every extension module
-// that Python opens with RTLD_LOCAL, and it picks the wrong library if two versions of a library are loaded.
+// dlsym with RTLD_NEXT cannot find the provider, because it searches only the global scope. It returns NULL for every
+// extension module that Python opens with RTLD_LOCAL, and it picks the wrong library if two versions of a library are
+// loaded.
 #pragma once
 
 #include <link.h>

@@ -291,7 +291,8 @@ LoaderCounts find_loader_counts() {
 }
 
 const link_map* own_object() {
-    static constinit std::atomic<const link_map*> known{nullptr};  // this library is never unloaded
+    static constinit std::atomic<const link_map*> known{
+        nullptr};  // the value stays valid because this library is never unloaded
     const link_map* own = known.load(std::memory_order_relaxed);
     if (own != nullptr) return own;
     own = first_object();

@@ -185,11 +185,12 @@ class SearchScope {
 };
 
 /// Returns the main program's scope: the program, preloaded objects, their dependencies, then all objects opened with
-/// RTLD_GLOBAL. Empty if the loader's data could not be found (unknown C library); callers then use load order.
+/// RTLD_GLOBAL. The scope is empty if the loader's data could not be found (unknown C library); callers then use load
+/// order.
 SearchScope global_scope();
 
-/// Returns the scope of an object that dlopen opened: the object and its dependencies. Empty for an object that was
-/// loaded as a dependency of another.
+/// Returns the scope of an object that dlopen opened: the object and its dependencies. The scope is empty for an
+/// object that was loaded as a dependency of another object.
 SearchScope local_scope(const link_map* map);
 
 }  // namespace fp32shim::elf

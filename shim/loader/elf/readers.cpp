@@ -9,8 +9,8 @@
 namespace fp32shim::elf {
 namespace {
 
-// The number of readers and of threads in dlclose, in one word with the process of these threads. A forked child does
-// not have these threads, so in a child the counts are taken as 0.
+// The number of readers (threads with a ReadGuard) and of threads in dlclose, in one word with fork_generation() of
+// their process. A forked child does not have the threads of its parent, so in a child the counts are taken as 0.
 //
 //     63                32 31     17 16           15 14      0
 //     | fork_generation() | closing | waited in vain | readers |

@@ -26,7 +26,7 @@ struct Registers {
     std::uintptr_t values[followed_count + 1];
     std::uint8_t lost = 0;           ///< bit i is set if values[i] is unknown
     std::uintptr_t instruction = 0;  ///< the call instruction, or the instruction that a signal interrupted
-    bool is_interrupted = true;      ///< the instruction has not been executed yet
+    bool is_interrupted = true;      ///< true if the instruction has not been executed yet
 
     std::uintptr_t& stack_pointer() { return values[stack_pointer_index]; }
 };
@@ -40,7 +40,7 @@ std::uintptr_t without_signature(std::uintptr_t address) {
     return address;
 }
 
-/// Returns the readable segment of an object that contains an address; empty if there is none.
+/// Returns the readable segment of an object that contains an address, or an empty span if there is none.
 std::span<const std::uint8_t> readable_segment(const link_map* map, std::uintptr_t address) {
     for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
         const std::uintptr_t begin = map->l_addr + segment.p_vaddr;
@@ -122,8 +122,8 @@ class StackMemory {
     }
 
   private:
-    /// Checks if the page of an address is readable. If the page lies less than a mebibyte above the known pages,
-    /// also checks the pages in between.
+    /// Returns true if the page of an address is readable. If the page lies less than a mebibyte above the known
+    /// pages, also checks the pages in between.
     [[gnu::noinline, gnu::cold]] bool find_pages(std::uintptr_t address) {
         constexpr std::uintptr_t near = 1 << 20;
         const std::uintptr_t page = address / page_size * page_size;

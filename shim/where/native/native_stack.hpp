@@ -33,16 +33,17 @@ struct NativeStack {
     std::uintptr_t addresses[policy::max_native_frames];
     std::size_t count = 0;
     StackEnd end = StackEnd::unknown;
-    std::uint64_t key = 0;  ///< equal for stacks with equal addresses, if no object was loaded again; never 0
+    std::uint64_t key =
+        0;  ///< a key that is equal for stacks with equal addresses, if no object was loaded again; never 0
 };
 
-/// Keeps rules for addresses that a thread has met, and the pages of its stack that it may read. All zeros is an
-/// empty object.
+/// Keeps rules for addresses that a thread has met, and the pages of its stack that it may read. An object in zeroed
+/// memory is empty.
 class UnwindCache {
   public:
     /// The rule for an address, and the object that contains the address.
     struct alignas(64) CachedRule {
-        std::uintptr_t instruction;  ///< 0: the entry is free
+        std::uintptr_t instruction;  ///< the instruction's address; 0 if the entry is free
         std::uint64_t stamp;         ///< load_unload_generation() when the rule was found
         /// A number that identifies the object that contains the address, or one of the two constants below. The
         /// number differs even between objects that were loaded one after the other at one address.
