@@ -1,4 +1,4 @@
-// Algorithms of cublasLt: their configuration as numbers, and as the short word that recordings contain.
+// Describes algorithms of cublasLt: their configuration as numbers, and as the short word that recordings contain.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ namespace fp32shim::policy {
 struct Algorithm {
     std::uint32_t id = 0;
     std::uint32_t tile =
-        0;  ///< a cublasLtMatmulTile_t; 0 means that nothing is set, as it does for stages and both shapes
+        0;  ///< a cublasLtMatmulTile_t; for tile, stages and both shapes, 0 means that nothing is set
     std::uint32_t stages = 0;
     std::uint32_t split_k = 1;    ///< the number of parts of each sum that are computed at the same time
     std::uint32_t reduction = 0;  ///< the way in which the parts are added, a cublasLtReductionScheme_t

@@ -16,7 +16,7 @@ constexpr AppliedFormat native_format(Dtype dtype) {
     return is_double(dtype) ? AppliedFormat::fp64 : AppliedFormat::fp32;
 }
 
-/// Settings made by the running program or its operator; they override environment and file.
+/// Settings that the running program or its operator has made. They override the environment and the files.
 struct PrecisionOverrides {
     bool pinned = false;               ///< true if an accuracy audit has pinned this call site to `highest`
     std::optional<Precision> thread;   ///< the precision of the thread's innermost scope that sets one

@@ -22,22 +22,22 @@ constexpr bool is_double(Dtype dtype) { return dtype == Dtype::float64 || dtype 
 std::string_view to_string(Device device);
 std::string_view to_string(Dtype dtype);
 
-/// Call site of a product in a program or library, in words.
+/// The call site of a product in a program or library, as text.
 struct CallSiteText {
     std::string_view text;  ///< `libphysics.so!solve+0x1c4` or, if the function is unknown, `libphysics.so+0x31c4`
     std::string_view function;  ///< the beginning of `text`, with object and function: `libphysics.so!solve`
     std::string_view offset;    ///< object and offset, `libphysics.so+0x31c4`, even if the function is known
 };
 
-/// Lines of Python that led to a call, such as `train.py:41 Model.forward`. A line is put into words only when
-/// needed.
+/// The lines of Python that led to a call, such as `train.py:41 Model.forward`. The text of a line is made only when
+/// it is needed.
 struct PythonStackLines {
     /// Calls `judge(context, line)` with each line until `judge` returns true. Returns true if it did.
     bool (*any)(const PythonStackLines& lines, bool (*judge)(void* context, std::string_view line),
                 void* context) = nullptr;
 };
 
-/// Text of the source line that asked for a call. Read only if a rule needs it.
+/// The text of the source line that asked for a call. It is read only if a rule needs it.
 struct SourceLineText {
     /// Returns the text without blanks at either end, or nullopt if the text cannot be read.
     std::optional<std::string_view> (*read_text)(const SourceLineText& line) = nullptr;

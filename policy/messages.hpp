@@ -9,9 +9,9 @@
 
 namespace fp32shim::policy {
 
-/// Error or warning about a position in a file, or about an environment variable.
+/// An error or warning about a position in a file, or about an environment variable.
 struct Diagnostic {
-    std::string where;    ///< place of the error: `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
+    std::string where;    ///< the place of the error: `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
     std::string message;  ///< one line: the wrong value, the allowed values, the nearest known name
 
     /// Returns `where: message` on one line.

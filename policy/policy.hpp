@@ -1,5 +1,5 @@
-// A policy: rules and settings, joined from files and variables. It is plain data, which read_policy() makes and
-// decide() reads.
+// A policy consists of rules and settings, joined from files and variables. It is plain data, which read_policy()
+// makes and decide() reads.
 #pragma once
 
 #include <cstdint>
@@ -50,14 +50,14 @@ enum class ErrorMetric : std::uint8_t {
 #include "policy/metrics.def"
 };
 
-/// Fraction of calls to audit if `sample` is not set, but audits are needed: for a rule with a tolerance, or because
-/// `[audit] action` is pin.
+/// The fraction of calls that is audited if `sample` is not set but audits are needed, because a rule has a tolerance
+/// or `[audit] action` is pin.
 inline constexpr double default_audit_sample = 1e-3;
 
 /// Largest number for Policy::log_gpu_times.
 inline constexpr std::uint32_t max_gpu_times = 1'000'000'000;
 
-/// Upper limit of an error.
+/// The largest error that is accepted, and the metric of this error.
 struct Tolerance {
     double error = 1e-2;  ///< largest accepted error
     ErrorMetric metric = ErrorMetric::row;
@@ -66,7 +66,7 @@ struct Tolerance {
 };
 
 struct Rule {
-    std::string name;  ///< name in the file; `rule 3` if the rule has no name
+    std::string name;  ///< the name in the file; `rule 3` if the rule has no name
     Precision precision = Precision::native;
     bool has_precision = true;  ///< false if the rule decides nothing about products of float32 and float64
     std::optional<Accumulate> accumulate;  ///< absent if the rule decides nothing about half products
@@ -89,10 +89,10 @@ struct Rule {
     std::uint64_t content = 0;
 };
 
-/// An exception to the floor of its own policy file: a table [[limits.except]]. All lists that are not empty must
-/// hold.
+/// An exception to the floor of the policy file that contains it: a table [[limits.except]]. It holds if each of its
+/// lists is empty or has an entry that fits the process.
 struct FloorException {
-    std::string name;  ///< name in the file; `exception 2` if it has none
+    std::string name;  ///< the name in the file; `exception 2` if the exception has no name
     std::string file;  ///< the path of the file that contains the exception, for messages
     int line = 0;
     Floor floor = Floor::none;              ///< replaces the file's floor if it is lower
@@ -107,13 +107,14 @@ struct FloorException {
 enum class OnError : std::uint8_t { continue_untouched, highest, abort };
 enum class LogLevel : std::uint8_t { unset, summary, calls };
 enum class OnFull : std::uint8_t { drop, overwrite };
-/// Sources that tell a call's location in its program; bits of a LocationSourceSet.
+/// The sources from which the shim learns a call's location in its program. The values are bits of a
+/// LocationSourceSet.
 enum class LocationSource : std::uint8_t {
     none = 0,
     python = 1,     ///< the thread's stack of Python functions
-    nvtx = 2,       ///< ranges that the program opens for NVIDIA's profilers, as scopes
-    itt = 4,        ///< tasks of Intel's profilers; has no effect
-    torch = 8,      ///< modules of PyTorch, as scopes
+    nvtx = 2,       ///< ranges that the program opens for NVIDIA's profilers; they become scopes
+    itt = 4,        ///< tasks of Intel's profilers, which the shim ignores
+    torch = 8,      ///< modules of PyTorch; they become scopes
     native = 16,    ///< the call site in a compiled program or library
     automatic = 31  ///< `auto`: all sources that the program has
 };
@@ -151,7 +152,7 @@ std::string_view to_string(ErrorMetric metric);
 /// text is empty if there are no sources. `python,native:8` stands for Python's lines and 8 callers in compiled code.
 std::string to_string(LocationSourceSet where);
 
-/// Facts about a call on which some rule depends.
+/// The facts about a call on which some rule depends.
 struct RuleNeeds {
     bool looks_at_sizes = false;
     bool looks_at_scopes = false;
@@ -173,8 +174,10 @@ struct Policy {
     Source default_source = Source::native;  ///< source of `default_precision`
     Floor floor = Floor::none;               ///< the strictest floor of all files and the environment
     bool allow_bf16x9 = false;               ///< true if BF16x9 satisfies a floor of FP32 (see [limits])
-    std::vector<FloorException> exceptions;  ///< the exceptions of all files: the user's, then the site's
-    std::string floor_exception;  ///< names of the exceptions that hold, with commas between them; or empty
+    std::vector<FloorException>
+        exceptions;  ///< the exceptions of the user's file, then those of the site's file (/etc/fp32shim/policy.toml)
+    std::string
+        floor_exception;  ///< the names of the exceptions that hold, with commas between them; empty if none holds
 
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;
@@ -193,7 +196,7 @@ struct Policy {
     std::uint64_t log_max_size = 1ULL << 30;  ///< largest size of a recording, in bytes
     OnFull log_on_full = OnFull::drop;
     std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
-    LocationSourceSet log_where;    ///< sources of a call's location in its program
+    LocationSourceSet log_where;    ///< the sources of a call's location in its program
     std::string log_group;          ///< the group that owns the log; empty for the process's own group
     bool log_onednn = false;        ///< true if the products of copies of oneDNN in the process are to be recorded
     bool log_kernels = false;       ///< true if the kernels that are launched on GPUs are to be recorded
@@ -210,7 +213,7 @@ struct Policy {
     /// double_double. If it is absent, only products that a rule lowers are audited.
     std::optional<AuditFormat> audit_float64;
     ErrorMetric audit_metric = ErrorMetric::row;
-    double audit_tolerance = 1e-2;  ///< largest error by `audit_metric` that is accepted
+    double audit_tolerance = 1e-2;  ///< the largest error by `audit_metric` that is accepted
     AuditAction audit_action = AuditAction::log;
     bool audit_fingerprint = false;  ///< true if a hash and a sketch of each result are to be kept
     bool audit_nonfinite =
@@ -219,7 +222,8 @@ struct Policy {
     OnError on_error = OnError::continue_untouched;
     bool disabled = false;  ///< true if FP32_MATMUL_DISABLE=1 is set
 
-    std::vector<Rule> rules;  ///< the rules, in the order in which they are tried: the user's rules, then the site's
+    std::vector<Rule> rules;  ///< the rules in the order in which they are tried: those of the user's file, then
+                              ///< those of the site's file
 
     /// Returns the facts about calls on which some rule depends.
     RuleNeeds needs() const;

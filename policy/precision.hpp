@@ -19,14 +19,15 @@ enum class Precision : std::uint8_t {
 #include "policy/formats.def"
 };
 
-/// Number format of a call (`applied` in logs): the lowest, in the order of Floor, that the library was allowed to
-/// use. `unchanged` means that the shim only forwarded the call and cannot know the format.
+/// The number format of a call (`applied` in logs). It is the lowest format, in the order of Floor, that the library
+/// was allowed to use. `unchanged` means that the shim only forwarded the call and cannot know the format.
 enum class AppliedFormat : std::uint8_t {
 #define FORMAT(number, name, ...) name = (number),
 #include "policy/formats.def"
 };
 
-/// Lowest allowed format. A stricter floor has a greater value. floor_met_by() tells which floor a format meets.
+/// The lowest format that is allowed. A stricter floor has a greater value. floor_met_by() tells which floor a format
+/// meets.
 enum class Floor : std::uint8_t {
     none = 0,
 #define FLOOR(number, name) name = (number),
@@ -34,19 +35,20 @@ enum class Floor : std::uint8_t {
 #include "policy/formats.def"
 };
 
-/// Treatment of products on the CPU if a precision below FP32 is requested.
+/// The treatment of products on the CPU if a precision below FP32 is requested.
 enum class CpuMode : std::uint8_t { off, emulate, accelerate, reproducible };
 
-/// Rounding of operands to TF32 in emulation: to nearest, with ties away from zero or to even; or towards zero.
+/// The rounding of operands to TF32 in emulation: to nearest, with ties away from zero or to even, or towards zero.
 enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 
-/// Addition of products in emulation: by the program's own BLAS library in FP32, or as a GPU's tensor cores add.
+/// The way in which emulation adds products: in FP32 by the program's own BLAS library, or as a GPU's tensor cores
+/// add.
 enum class AccumulationModel : std::uint8_t {
 #define ACCUMULATION(number, name) name = (number),
 #include "policy/tensor_cores.def"
 };
 
-/// Choice of the type in which products of float16 and bfloat16 add on a GPU: as the program called them, or float32
+/// The type in which products of float16 and bfloat16 add on a GPU: the type that the program asked for, or float32
 /// to the end.
 enum class Accumulate : std::uint8_t { as_called, fp32 };
 
@@ -54,7 +56,7 @@ enum class Accumulate : std::uint8_t { as_called, fp32 };
 /// (split-K) may be added in the type of the result. Recordings contain the numbers.
 enum class Accumulator : std::uint8_t { unknown, fp16, fp32_reduced, fp32 };
 
-/// Source of a requested precision, strongest first.
+/// The sources of a requested precision, the strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 
 /// All reasons why a product did not run as requested.
@@ -64,7 +66,7 @@ enum class Reason : std::uint8_t {
 #undef REASON
 };
 
-/// Number of reasons. Every value of Reason is smaller.
+/// The number of reasons. Every value of Reason is smaller.
 inline constexpr std::size_t reason_count =
     std::initializer_list<int>{
 #define REASON(number, code, ...) (number),

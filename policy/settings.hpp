@@ -11,8 +11,8 @@
 
 namespace fp32shim::policy {
 
-/// A policy while its sources are read: the site's file first, then the user's file, then the environment. Each
-/// source overwrites the settings that it has, but the strictest floor stays.
+/// A policy while its sources are read: first the site's file (/etc/fp32shim/policy.toml), then the user's file, then
+/// the environment. Each source overwrites the settings that it has, but the strictest floor stays.
 struct PolicyDraft : Policy {
     FloorExceptionJudge* judge = nullptr;  ///< judges exceptions to floors; nullptr if no exception may hold
     std::optional<Tf32Rounding>

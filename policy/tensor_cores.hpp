@@ -7,7 +7,7 @@
 
 namespace fp32shim::policy {
 
-/// Formats of the factors of a tensor core.
+/// The formats of the factors that tensor cores multiply.
 enum class Factors : std::uint8_t { none, tf32, bf16, fp16, fp8 };
 
 /// The place of the sum so far in a step. `joins` means that the sum is one of the step's terms, and `follows` that

@@ -1,5 +1,5 @@
-// Decisions that depend on sizes or locations, kept by one thread. The key of a kept decision holds every input that
-// can change, so deciding again would give the same result.
+// Keeps the decisions of one thread that depend on sizes or locations. The key of a kept decision holds every input
+// that can change, so deciding again would give the same result.
 #pragma once
 
 #include <array>

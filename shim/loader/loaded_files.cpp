@@ -148,8 +148,8 @@ bool leads_past_shim(const elf::ObjectTables& object, const FunctionImport& impo
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + import.slot);
     if (bound == 0 || elf::is_own_code(bound) || is_own_variable(object, import)) return false;
     const ElfW(Sym)& symbol = object.symbols[import.symbol];
-    // A lazily bound reference that was not used yet points into the object's own stubs. If slots may stay unused,
-    // the reference of an object that dlopen opened may be bound past the shim all the same, by RTLD_DEEPBIND.
+    // A lazily bound reference that was not used yet points to a stub of the object itself. If slots may stay unused,
+    // the reference may nevertheless be bound past the shim, namely if dlopen opened the object with RTLD_DEEPBIND.
     const bool is_own_definition = symbol.st_shndx != SHN_UNDEF && bound == object.base + symbol.st_value;
     if (elf::object_contains(object.map, bound) && !is_own_definition)
         return slots_may_stay_unused && !elf::global_scope().contains(object.map);
@@ -213,7 +213,8 @@ std::uint32_t object_flags(const link_map* map) {
     if (is_bound_past(map)) flags |= record::format::object_is_bound_past;
     if (!notes_bypassing_getenv.load(std::memory_order_relaxed)) return flags;
     if (may_call_getenv_past_shim(map)) flags |= record::format::object_asks_past;
-    // A oneDNN that is linked into the program may get its mode by a call that the shim does not see.
+    // If oneDNN is linked into the program, the program may set oneDNN's verbose mode by a call that the shim does
+    // not see.
     if (map == elf::first_object()) flags |= record::format::object_is_silent;
     return flags;
 }

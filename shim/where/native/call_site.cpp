@@ -17,7 +17,7 @@ namespace {
 /// A call site as text. Equal texts are stored once, so a plugin that is loaded again and again needs no more memory.
 /// Never freed.
 struct KnownCallSite : policy::CallSiteText {
-    std::string_view texts;  ///< texts of the call site, one behind the other
+    std::string_view texts;  ///< the texts of the call site, one after the other
     std::uint64_t hash;
     const KnownCallSite* next = nullptr;
 };
@@ -45,7 +45,7 @@ const policy::CallSiteText* intern_call_site(std::string_view texts, std::size_t
                                     copy.substr(0, function_size), offset};
     auto* fresh = arena_try_new<KnownCallSite>(site, copy, hash);
     if (fresh == nullptr) return nullptr;
-    // If two threads add a call site at the same time, it is stored twice, which does no harm.
+    // If two threads add a call site at the same time, the call site is stored twice, which does no harm.
     push_front(bucket, fresh);
     return fresh;
 }

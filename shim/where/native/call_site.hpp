@@ -1,4 +1,4 @@
-// Call sites as text, such as `libphysics.so!solve+0x1c4`, for rules that match call sites.
+// Makes texts of call sites, such as `libphysics.so!solve+0x1c4`, for rules that match call sites.
 #pragma once
 
 #include "policy/matmul_call.hpp"

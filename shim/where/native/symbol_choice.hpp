@@ -1,5 +1,5 @@
-// Chooses the symbol that names an address, among the symbols of a table. The shim and the command make the same
-// choice.
+// Chooses the symbol that names an address, among the symbols of a table. The shim and the command `fp32shim` make
+// the same choice.
 #pragma once
 
 #include <elf.h>
