@@ -13,8 +13,8 @@ namespace fp32shim::policy {
 /// does not have keeps its initial value, which is also cublasLt's default.
 struct Algorithm {
     std::uint32_t id = 0;
-    std::uint32_t tile =
-        0;  ///< a cublasLtMatmulTile_t; for tile, stages and both shapes, 0 means that nothing is set
+    /// A cublasLtMatmulTile_t; for tile, stages and both shapes, 0 means that nothing is set.
+    std::uint32_t tile = 0;
     std::uint32_t stages = 0;
     std::uint32_t split_k = 1;    ///< the number of parts of each sum that are computed at the same time
     std::uint32_t reduction = 0;  ///< the way in which the parts are added, a cublasLtReductionScheme_t
@@ -68,8 +68,8 @@ std::string algorithm_difference(std::string_view a, std::string_view b);
 /// Limits of the algorithms that may run a product of cublasLt.
 struct AlgorithmLimits {
     bool no_split_k = false;  ///< true if each sum must be computed in one part
-    bool reduces_in_compute_type =
-        false;  ///< true if parts of sums must be added in the compute type, not in a narrower type
+    /// True if parts of sums must be added in the compute type, not in a narrower type.
+    bool reduces_in_compute_type = false;
     bool avoids_known_wrong = false;  ///< true if no algorithm of known_wrong.def may run
 
     bool any() const { return no_split_k || reduces_in_compute_type || avoids_known_wrong; }

@@ -26,8 +26,8 @@ struct PrecisionOverrides {
 
 /// Result of decide(): the precision of a call, its source, and the reason if it differs from the request.
 struct Decision {
-    Precision requested =
-        Precision::native;  ///< the precision that the winning source asks for, before floor and device limit it
+    /// The precision that the winning source asks for, before floor and device limit it.
+    Precision requested = Precision::native;
     Precision precision = Precision::native;  ///< the precision at which the call is to run; never `automatic`
     Source source = Source::native;
     std::int32_t rule = -1;                ///< the index in Policy::rules of the winning rule, or -1 if no rule won

@@ -20,8 +20,8 @@ struct LoadedPolicy {
     Policy policy;
     std::vector<Diagnostic> errors;
     std::vector<Diagnostic> warnings;
-    bool has_on_error_variable =
-        false;  ///< true if FP32_MATMUL_ON_ERROR decides what happens after an error; otherwise the floor decides
+    /// True if FP32_MATMUL_ON_ERROR decides what happens after an error; otherwise the floor decides.
+    bool has_on_error_variable = false;
     bool is_readable = true;  ///< false if read_policy_file() found no readable file
 };
 
@@ -45,8 +45,8 @@ struct PolicyLoadOptions {
                                                             ///< path of no file, means no policy
     bool elevated = false;  ///< true in setuid and similar programs, where nothing is read or reported
     uid_t site_owner = 0;   ///< the user who must own the site's policy and who alone may write it: root
-    const JobIdentity* applicant =
-        nullptr;  ///< the process for which exceptions may hold; nullptr means this process
+    /// The process for which exceptions may hold; nullptr means this process.
+    const JobIdentity* applicant = nullptr;
 };
 
 /// Loads the policy of a process. The environment overrides the user's file, which overrides the site's. The

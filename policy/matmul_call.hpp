@@ -66,10 +66,10 @@ struct MatmulCall {
     std::int64_t call_number = -1;
     /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is unknown.
     std::string_view where = {};
-    const SourceLineText* text =
-        nullptr;  ///< the text of the line `where`; nullptr if it is unknown or no rule needs it
-    const CallSiteText* call_site =
-        nullptr;  ///< the call site in words; nullptr if it is unknown or no rule needs it
+    /// The text of the line `where`; nullptr if it is unknown or no rule needs it.
+    const SourceLineText* text = nullptr;
+    /// The call site in words; nullptr if it is unknown or no rule needs it.
+    const CallSiteText* call_site = nullptr;
     const PythonStackLines* stack =
         nullptr;  ///< all lines of Python that led to the call; nullptr if they are unknown or no rule needs them
 };

@@ -77,8 +77,8 @@ struct Rule {
     /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
     /// limit.
     std::optional<Tolerance> tolerance;
-    bool lower_guarded =
-        false;  ///< allows CUDA calls that ask for PEDANTIC, or lie in PyTorch's NoTF32Guard, to run below FP32
+    /// True if CUDA calls that ask for PEDANTIC, or lie in PyTorch's NoTF32Guard, may run below FP32.
+    bool lower_guarded = false;
     bool assume_aligned = false;  ///< allows CUDA batches that are given by arrays of pointers to run below FP32
     Conditions when;
     Conditions unless;
@@ -174,16 +174,16 @@ struct Policy {
     Source default_source = Source::native;  ///< source of `default_precision`
     Floor floor = Floor::none;               ///< the strictest floor of all files and the environment
     bool allow_bf16x9 = false;               ///< true if BF16x9 satisfies a floor of FP32 (see [limits])
-    std::vector<FloorException>
-        exceptions;  ///< the exceptions of the user's file, then those of the site's file (/etc/fp32shim/policy.toml)
-    std::string
-        floor_exception;  ///< the names of the exceptions that hold, with commas between them; empty if none holds
+    /// The exceptions of the user's file, then those of the site's file (/etc/fp32shim/policy.toml).
+    std::vector<FloorException> exceptions;
+    /// The names of the exceptions that hold, with commas between them; empty if none holds.
+    std::string floor_exception;
 
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;
     AccumulationModel accumulation = AccumulationModel::library;
-    int threads =
-        0;  ///< the most threads for a product that the shim computes; 0 means as many as the library may use
+    /// The most threads for a product that the shim computes; 0 means as many as the library may use.
+    int threads = 0;
     std::optional<std::uint64_t> stochastic_seed;  ///< if present, operands are rounded at random, by this seed
 
     std::int32_t min_compute_capability = 80;
@@ -216,8 +216,8 @@ struct Policy {
     double audit_tolerance = 1e-2;  ///< the largest error by `audit_metric` that is accepted
     AuditAction audit_action = AuditAction::log;
     bool audit_fingerprint = false;  ///< true if a hash and a sketch of each result are to be kept
-    bool audit_nonfinite =
-        false;  ///< true if the first product that turns finite operands into NaN or infinity is to be found
+    /// True if the first product that turns finite operands into NaN or infinity is to be found.
+    bool audit_nonfinite = false;
 
     OnError on_error = OnError::continue_untouched;
     bool disabled = false;  ///< true if FP32_MATMUL_DISABLE=1 is set

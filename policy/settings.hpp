@@ -15,8 +15,8 @@ namespace fp32shim::policy {
 /// the environment. Each source overwrites the settings that it has, but the strictest floor stays.
 struct PolicyDraft : Policy {
     FloorExceptionJudge* judge = nullptr;  ///< judges exceptions to floors; nullptr if no exception may hold
-    std::optional<Tf32Rounding>
-        asked_tf32_rounding;  ///< the rounding that a source asks for; absent if `accumulation` decides it
+    /// The rounding that a source asks for; absent if `accumulation` decides it.
+    std::optional<Tf32Rounding> asked_tf32_rounding;
     std::optional<bool> file_allows_bf16x9;  ///< the key allow_bf16x9 in [limits] of the file that was read last
     /// False if a file forbids BF16x9: by the key allow_bf16x9, or by a floor of bf16x9 or fp32 without that key.
     /// Files that are read later cannot allow it again: the user's file can only forbid what the site's file allows.

@@ -19,11 +19,10 @@ namespace {
 struct JobGroup {
     std::string_view first, second, before_id;
 };
-constexpr JobGroup job_groups[] = {
-    {"system.slice", "*slurmstepd.scope", "job_"},  // Slurm, version 2 of control groups
-    {"slurm*", "uid_*", "job_"},                    // Slurm, version 1 of control groups
-    {"pbs_jobs.service", "jobid", {}},              // PBS, version 1 of control groups
-    {"pbs_jobs.service", "jobs", {}}};              // PBS, version 2 of control groups
+constexpr JobGroup job_groups[] = {{"system.slice", "*slurmstepd.scope", "job_"},  // Slurm with cgroup version 2
+                                   {"slurm*", "uid_*", "job_"},                    // Slurm with cgroup version 1
+                                   {"pbs_jobs.service", "jobid", {}},              // PBS with cgroup version 1
+                                   {"pbs_jobs.service", "jobs", {}}};              // PBS with cgroup version 2
 
 std::vector<std::uint32_t> groups_of_process() {
     const long count = std::max(0L, system::raw::syscall6(SYS_getgroups, 0, 0));

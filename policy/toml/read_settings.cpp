@@ -215,8 +215,8 @@ void apply_exceptions(PolicyDraft& file) {
     if (holds == nullptr) return;
     holds->holds = true;
     const bool allows_more = holds->allow_bf16x9.value_or(false) && !file.file_allows_bf16x9.value_or(false);
-    if (holds->floor >= file.floor && !allows_more)
-        return;  // `fp32shim check` reports that the exception has no effect
+    // `fp32shim check` reports that the exception has no effect.
+    if (holds->floor >= file.floor && !allows_more) return;
     file.floor = std::min(file.floor, holds->floor);
     if (allows_more) file.file_allows_bf16x9 = true;
     (file.floor_exception += file.floor_exception.empty() ? "" : ", ") += holds->name;

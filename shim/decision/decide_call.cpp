@@ -50,8 +50,8 @@ const SiteRuleList* find_site_rules(const Settings& in_force, const policy::Matm
 
 const SiteRuleList& make_site_rules(const Settings& in_force, const policy::MatmulCall& call) {
     policy::CallSiteFacts facts{call.function, call.caller, call.device, std::nullopt};
-    if (call.device == policy::Device::cpu)
-        facts.dtype = call.dtype;  // calls of one cuBLAS function can differ in type
+    // Calls of one cuBLAS function can differ in type.
+    if (call.device == policy::Device::cpu) facts.dtype = call.dtype;
     const auto& all = in_force.policy.rules;
     auto* indices = static_cast<std::uint16_t*>(arena_allocate(all.size() * sizeof(std::uint16_t)));
     std::size_t count = 0;
@@ -94,9 +94,8 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
                         std::string_view line) {
     system::Hash hash;
     for (const std::int64_t size : {call.m, call.n, call.k, call.batch}) hash.add(static_cast<std::uint64_t>(size));
-    hash.add(call.function)
-        .add(scope_key())
-        .add(in_force.generation);  // after a reload of the policy, counts begin anew
+    // After a reload of the policy, counts begin anew.
+    hash.add(call.function).add(scope_key()).add(in_force.generation);
     if (line.empty()) {
         hash.add(site.number);
     } else {

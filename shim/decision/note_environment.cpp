@@ -299,8 +299,8 @@ constinit std::atomic<std::uint32_t> noted_count{0};
 constinit std::atomic<std::uint32_t> list_number{0};  // counts the recordings of this process and of its ancestors
 constinit std::atomic<std::uint64_t> frameworks_searched_at{0};
 constinit std::atomic<std::uint64_t> noted_devices{0};  // a bit for each CUDA device whose facts were recorded
-constinit system::ForkSafeLock
-    environment_lock;  // held while the variables from noted_libraries to noted_devices are changed
+// This lock is held while the variables from noted_libraries to noted_devices are changed.
+constinit system::ForkSafeLock environment_lock;
 
 NotedLibrary* find_noted_library(const LoadedObject& library) {
     NotedLibrary* const end = noted_libraries + noted_count.load(std::memory_order_acquire);

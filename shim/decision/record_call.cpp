@@ -37,8 +37,8 @@ std::uint64_t current_call_time(const Settings& in_force) {
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                      const policy::Decision& decision, const ExecutionOutcome& done,
                                      where::CallLocation& location) {
-    const system::ErrnoAndFloatGuard
-        kept;  // costs little, because in a recording this function runs only for a new row
+    // This guard costs little, because in a recording the function runs only for a new row.
+    const system::ErrnoAndFloatGuard kept;
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;

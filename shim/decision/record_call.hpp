@@ -21,8 +21,8 @@ struct ExecutionOutcome {
     policy::Reason reason = policy::Reason::as_requested;
     std::string_view detail{};  ///< a static text that explains `reason`
     std::optional<policy::AppliedFormat> actual{};
-    policy::Accumulator accumulator_as_called =
-        policy::Accumulator::unknown;  ///< the type in which a half product on a GPU would have added
+    /// The type in which a half product on a GPU would have added.
+    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     std::optional<int> status{};
     std::uint8_t mantissa_bits = 0;     ///< see record::DecisionEvent::mantissa_bits

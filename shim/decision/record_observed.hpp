@@ -46,8 +46,8 @@ void record_observed_product(const Site& site, const Settings& in_force, std::ui
         }
         note_environment(in_force, site, event.call);
     });
-    writer->last_product() =
-        last_product;  // fp32shim_last_product() must not report this product, which the thread did not call
+    // fp32shim_last_product() must not report this product, which the thread did not call.
+    writer->last_product() = last_product;
 }
 
 }  // namespace fp32shim

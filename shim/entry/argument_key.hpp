@@ -18,8 +18,8 @@ struct ArgumentKeyLayout {
     std::uint8_t option_count = 0;
     bool by_reference = false;  ///< true if the arguments are pointers to values (to letters for options), not values
     bool is_plain_gemm = false;  ///< true if the arguments are at key::gemm_positions
-    std::array<std::uint8_t, capacity>
-        offsets{};  ///< byte offsets of the arguments in the frame, those of options first
+    /// The byte offsets of the arguments in the frame. The offsets of options come first.
+    std::array<std::uint8_t, capacity> offsets{};
 };
 
 /// Returns the offsets for a function. Returns none if the function's sizes are in arrays, if it takes scalars by

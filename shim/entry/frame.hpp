@@ -16,8 +16,8 @@ struct Frame {
 
     static constexpr std::uint8_t offset_of(int i) {
 #if defined(__x86_64__)
-        return static_cast<std::uint8_t>(8 *
-                                         (i < 6 ? i : i + 1));  // after six registers, the return address is skipped
+        // The return address, which follows six registers, is skipped.
+        return static_cast<std::uint8_t>(8 * (i < 6 ? i : i + 1));
 #else
         return static_cast<std::uint8_t>(8 * i);
 #endif

@@ -13,8 +13,8 @@ struct SiteTable;
 
 /// The outcome of a call in the shim: the function's result, or an address to jump to.
 struct CallOutcome {
-    std::int64_t
-        value;  ///< the function's result, if it has one; a result of a floating-point type is in the frame instead
+    /// The function's result, if it has one; a result of a floating-point type is in the frame instead.
+    std::int64_t value;
     void* forward_to;  ///< if this is not nullptr, the gate jumps there with the arguments unchanged
 };
 
@@ -45,11 +45,10 @@ void fp32shim_govern_gate();
 void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 
-extern std::atomic<fp32shim::SiteTable*>
-    fp32shim_site_tables[];  ///< the table of call sites of each entry point, by EntryIndex; nullptr if the entry
-                             ///< point has none yet
-extern const char
-    fp32shim_entries[];  ///< the entry points of the functions in the table, in the order of FunctionIndex
+/// The table of call sites of each entry point, by EntryIndex; nullptr if the entry point has none yet.
+extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];
+/// The entry points of the functions in the table, in the order of FunctionIndex.
+extern const char fp32shim_entries[];
 extern const char fp32shim_resolvers[];  ///< the resolvers of the functions' names, see shim/sites/missing_names.cpp
 extern const char fp32shim_dlsym_entries[];
 extern const char fp32shim_dlsym_entries_end[];

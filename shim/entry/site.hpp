@@ -32,8 +32,8 @@ using EntryIndex = std::int32_t;
 struct CpuSite {
     std::atomic<std::uint64_t>
         express;  ///< lets calls be counted without a decision, see blas/govern/express.hpp; 0 if they cannot be
-    std::atomic<IntegerWidth>
-        width;  ///< the integer width of the provider, which is probed at the first governed call
+    /// The integer width of the provider, which is probed at the first governed call.
+    std::atomic<IntegerWidth> width;
     std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the call site; 0 if there is none
     void* gemm;  ///< the provider's gemm in the function's NameForm, or nullptr if it has none
     // `routine_of_float32` and `gemm_of_float32` are set for a function of float64. They are nullptr for other
@@ -56,8 +56,8 @@ struct CublasSite {
 /// `return_address` and `target` without a lock. If the caller or provider of a call site was unloaded, its
 /// return_address becomes 0, which matches no call.
 struct Site {
-    std::atomic<std::uintptr_t>
-        return_address;         ///< the address to which the calls return; 0 if the call site is dead
+    /// The address to which the calls return; 0 if the call site is dead.
+    std::atomic<std::uintptr_t> return_address;
     std::atomic<void*> target;  ///< the jump target of the entry point: `real`, or a gate of the shim
     void* real;                 ///< the provider's function, with the signature of `routine`
     const Function* function;   ///< the function that the program called
@@ -82,12 +82,12 @@ struct Site {
     bool is_in_chain;  ///< true if the call site is linked into its chain by `next`, see sites/known_sites.hpp
     CpuSite cpu;
     CublasSite cublas;
-    std::atomic<const SiteRuleList*>
-        rules;  ///< the rules that may match (decide_call.cpp); nullptr if they were not selected yet
+    /// The rules that may match (decide_call.cpp); nullptr if they were not selected yet.
+    std::atomic<const SiteRuleList*> rules;
     std::atomic<const policy::CallSiteText*> call_site;  ///< the call site as text; nullptr if it was not needed yet
-    std::atomic<std::uintptr_t>
-        kept_return_address;  ///< a copy of `return_address` that is kept when the call site is dead
-    Site* next;               ///< the next call site of the chain, see sites/known_sites.hpp
+    /// A copy of `return_address` that is kept when the call site is dead.
+    std::atomic<std::uintptr_t> kept_return_address;
+    Site* next;  ///< the next call site of the chain, see sites/known_sites.hpp
 
     /// Returns the base name of the calling object's file, or an empty text for code outside every object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }

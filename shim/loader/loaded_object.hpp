@@ -60,8 +60,8 @@ struct LoadedObject {
                                                ///< read, so `imports` must be read again
     std::atomic<std::uint8_t> onednn{
         0};  ///< what is known of oneDNN and XLA in the object, as bits such as record::format::object_tells
-    std::atomic<bool> calls_back{
-        false};  ///< true if the library was seen to multiply by calling the shim's entry points
+    /// True if the library was seen to multiply by calling the shim's entry points.
+    std::atomic<bool> calls_back{false};
     std::atomic<std::uint32_t> stamp{0};  ///< the number of the last walk of the loader's list that found the object
     LoadedObject* next = nullptr;
 };

@@ -22,10 +22,10 @@ namespace fp32shim {
 struct FunctionBinding {
     LoadedObject* provider = nullptr;  ///< nullptr if no library provides the function
     void* address = nullptr;
-    bool by_importers =
-        false;  ///< true if the caller does not import the name; the binding is then valid until objects are added
-    bool ambiguous =
-        false;  ///< true if the caller does not import the name, and its importers bind to different libraries
+    /// True if the caller does not import the name; the binding is then valid until objects are added.
+    bool by_importers = false;
+    /// True if the caller does not import the name, and its importers bind to different libraries.
+    bool ambiguous = false;
 };
 
 /// Returns the library and address that a call of `function` by `caller` reaches. `caller` is nullptr for code

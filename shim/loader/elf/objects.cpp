@@ -291,8 +291,8 @@ LoaderCounts find_loader_counts() {
 }
 
 const link_map* own_object() {
-    static constinit std::atomic<const link_map*> known{
-        nullptr};  // the value stays valid because this library is never unloaded
+    // The value stays valid because this library is never unloaded.
+    static constinit std::atomic<const link_map*> known{nullptr};
     const link_map* own = known.load(std::memory_order_relaxed);
     if (own != nullptr) return own;
     own = first_object();
@@ -305,8 +305,8 @@ const link_map* own_object() {
 // answers EFAULT if it cannot read the set. No sandbox forbids this system call, and valgrind does not complain about
 // the address.
 bool is_readable(ElfW(Addr) address) {
-    const system::SignalHold
-        hold;  // without the hold, a signal handler that leaves by siglongjmp would leave the wrong mask
+    // Without the hold, a signal handler that leaves by siglongjmp would leave the wrong mask.
+    const system::SignalHold hold;
     std::uint64_t before = 0;
     const long result =
         system::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, address & ~ElfW(Addr){7}, &before, sizeof before);

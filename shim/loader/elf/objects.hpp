@@ -55,10 +55,10 @@ const link_map* first_object();
 /// The loader's own counters. `adds` grows when objects are added. The difference between `adds` and `loaded` grows
 /// when objects are removed.
 struct LoaderCounts {
-    const std::uint64_t* adds =
-        nullptr;  ///< the number of objects ever added to a list; nullptr if it was not found (unknown C library)
-    const std::uint32_t* loaded =
-        nullptr;  ///< the number of objects in first_object()'s list; nullptr if it was not found
+    /// The number of objects ever added to a list; nullptr if it was not found (unknown C library).
+    const std::uint64_t* adds = nullptr;
+    /// The number of objects in first_object()'s list; nullptr if it was not found.
+    const std::uint32_t* loaded = nullptr;
 };
 LoaderCounts find_loader_counts();
 

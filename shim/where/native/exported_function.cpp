@@ -27,9 +27,8 @@ constexpr std::uint64_t symbols_between_clock_reads = 65536;
 
 ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_address) {
     if (object == nullptr || !elf::is_mapped(object)) return {};
-    const std::uint64_t address =
-        return_address - 1 -
-        object->l_addr;  // an address inside the call instruction, which may be the last one of its function
+    // This address lies inside the call instruction, which may be the last one of its function.
+    const std::uint64_t address = return_address - 1 - object->l_addr;
     const elf::ObjectTables tables = elf::read_object_tables(object);
     if (tables.symbols == nullptr || tables.strings == nullptr) return {};
     SymbolChoice choice(address);

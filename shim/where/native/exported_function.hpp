@@ -12,8 +12,8 @@ namespace fp32shim::where {
 
 /// An exported function that contains an address.
 struct ExportedFunction {
-    std::string_view
-        name{};  ///< name in the object's table, valid while the object is loaded; empty if no function was found
+    /// The name in the object's table. It is valid while the object is loaded, and empty if no function was found.
+    std::string_view name{};
     std::uint64_t offset = 0;  ///< bytes from the beginning of the function to the address
 };
 

@@ -33,8 +33,8 @@ struct NativeStack {
     std::uintptr_t addresses[policy::max_native_frames];
     std::size_t count = 0;
     StackEnd end = StackEnd::unknown;
-    std::uint64_t key =
-        0;  ///< a key that is equal for stacks with equal addresses, if no object was loaded again; never 0
+    /// A key that is equal for stacks with equal addresses, if no object was loaded again; never 0.
+    std::uint64_t key = 0;
 };
 
 /// Keeps rules for addresses that a thread has met, and the pages of its stack that it may read. An object in zeroed

@@ -19,10 +19,10 @@ constexpr int unit_size = 2;  ///< the number of bytes in one unit of bytecode
 constexpr std::int32_t unknown_offset = -1;
 constexpr std::uintptr_t tag_bits = 7;
 constexpr std::uintptr_t frame_alignment_bits = 3;
-constexpr std::uintptr_t lowest_frame = 0x1'0000,
-                         frame_space = std::uintptr_t{1} << 56;  ///< the range of addresses that a frame can have
-constexpr char owner_generator = 1,
-               owner_interpreter = 3;  ///< values of `frame_owner`; 3 or more means the interpreter itself
+/// The range of addresses that a frame can have.
+constexpr std::uintptr_t lowest_frame = 0x1'0000, frame_space = std::uintptr_t{1} << 56;
+/// Values of `frame_owner`; 3 or more means the interpreter itself.
+constexpr char owner_generator = 1, owner_interpreter = 3;
 
 // The fields of the state word of a str, after it was shifted so that the lowest bit of `kind` is bit 0.
 constexpr std::uint32_t kind_mask = 7;  ///< the number of bytes per character

@@ -19,13 +19,13 @@ namespace {
 
 using record::PythonReaderState;
 
-constinit std::atomic<const PythonReader*> found_python{
-    nullptr};  ///< the interpreter, whose stacks were perhaps not examined yet
+/// The interpreter, whose stacks were perhaps not examined yet.
+constinit std::atomic<const PythonReader*> found_python{nullptr};
 constinit std::atomic<const PythonReader*> verified_python{
     nullptr};  ///< the interpreter, once a stack with frames was examined and looks valid
 constinit std::atomic<PythonReaderState> state{PythonReaderState::unused};
-constinit std::atomic<std::uint64_t> searched_at{
-    0};  ///< quick_load_generation() at the last search that found no interpreter
+/// quick_load_generation() at the last search that found no interpreter.
+constinit std::atomic<std::uint64_t> searched_at{0};
 
 // The library or program that contains the interpreter. All names are looked up there, since another interpreter may
 // be loaded too.

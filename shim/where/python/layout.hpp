@@ -34,21 +34,21 @@ struct PythonLayout {
     std::int16_t frame_code;  ///< a strong reference, whose lowest bits may hold a tag
     std::int16_t frame_instruction;
     std::int16_t frame_owner = -1;  ///< a char; 1 means a generator, 3 or more the interpreter itself
-    std::int16_t frame_bytecode_index =
-        -1;  ///< an int, the number of the frame's copy of the bytecode; only in free-threaded 3.14
+    /// An int, the number of the frame's copy of the bytecode. Only free-threaded 3.14 has it.
+    std::int16_t frame_bytecode_index = -1;
     std::int16_t code_file, code_name, code_line_table, code_first_line;
     std::int16_t code_version = -1;   ///< an unsigned number that no other code object has, or 0; from 3.12 on
     std::int16_t code_bytecode = -1;  ///< the first instruction
     std::int16_t code_first_traceable =
         -1;  ///< an int, the number of units from the first instruction to the function's body
-    std::int16_t code_bytecode_copies =
-        -1;  ///< points to an array of copies, one per thread; only in free-threaded 3.14
+    /// The pointer to an array of copies, one per thread. Only free-threaded 3.14 has it.
+    std::int16_t code_bytecode_copies = -1;
     std::int16_t object_type;
     std::int16_t bytes_size, bytes_data;
     std::int16_t text_hash;  ///< the hash of the whole text, or -1 if it was not computed yet
-    std::int16_t text_length, text_state, text_ascii,
-        text_other =
-            -1;  ///< `text_ascii` is where the text of an ASCII str begins, `text_other` the text of any other str
+    /// `text_ascii` is where the text of an ASCII str begins, and `text_other` is where the text of any other str
+    /// begins.
+    std::int16_t text_length, text_state, text_ascii, text_other = -1;
     std::int8_t text_kind_bit =
         2;  ///< the lowest of the three bits of `kind` in the state word; the bits `compact` and `ascii` follow
 };

@@ -14,8 +14,8 @@ struct SourceFile {
     std::uint64_t hash;     ///< hash of `path`
     std::string_view path;  ///< the path as the interpreter has it
     const char* bytes;      ///< the text, or nullptr if the file cannot be read
-    std::span<const std::uint32_t>
-        ends;  ///< the offset of each line feed and, for the last line, the offset of the file's end
+    /// The offset of each line feed and, for the last line, the offset of the file's end.
+    std::span<const std::uint32_t> ends;
     const SourceFile* next;
 
     /// Returns the text of a line without blanks at either end, or nullopt if there is no such line. `number` counts
