@@ -59,8 +59,8 @@ std::string joined(const std::vector<std::string_view>& names);
 /// case, or nullopt if none is similar enough.
 std::optional<std::string_view> nearest_name(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// Returns `; did you mean "high"?` for the candidate that means the same precision as `name` (tf32) or is similar to
-/// it, or an empty text if there is none.
+/// Returns `; did you mean "high"?` for the candidate that means the same precision as `name` (such as tf32) or is
+/// similar to it, or an empty text if there is none.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
 /// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.

@@ -79,7 +79,7 @@ struct Rule {
     std::optional<Tolerance> tolerance;
     /// True if CUDA calls that ask for PEDANTIC, or lie in PyTorch's NoTF32Guard, may run below FP32.
     bool lower_guarded = false;
-    bool assume_aligned = false;  ///< allows CUDA batches that are given by arrays of pointers to run below FP32
+    bool assume_aligned = false;  ///< true if CUDA batches that are given by arrays of pointers may run below FP32
     Conditions when;
     Conditions unless;
     std::string file;  ///< path of the file that contains the rule, for messages

@@ -6,8 +6,8 @@
 namespace fp32shim::system {
 
 struct IoError {
-    std::string_view meaning;  ///< such as `no space left on device (ENOSPC)`
-    std::string_view remedy;   ///< such as `free some space`; begins with a verb
+    std::string_view meaning;  ///< the meaning, such as `no space left on device (ENOSPC)`
+    std::string_view remedy;   ///< the remedy, such as `free some space`; it begins with a verb
 };
 
 /// The shim's own error number, which is larger than every errno: the file belongs to another user, who is not root.

@@ -30,7 +30,7 @@ class TomlScanner {
         constexpr std::string_view before_values_and_keys = "\n=,[{";
         constexpr std::string_view after_values_and_keys = "\n,]}#";
         char previous = '\n';       // the last character that is not a blank
-        bool is_in_number = false;  // true from a sign, digit or dot that begins a value or key
+        bool is_in_number = false;  // true while inside a value or key that begins with a sign, digit or dot
         int dots = 0;
         while (at_ < text_.size()) {
             const char c = text_[at_];

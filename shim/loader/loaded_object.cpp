@@ -128,7 +128,8 @@ namespace {
 constexpr std::size_t region_size = 1 << 16;
 constinit std::atomic<LoadedObject*> recent_objects[64]{};
 
-constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< unload_stamp() of the last search for unloads
+constinit std::atomic<std::uint64_t> noticed_unloads{
+    0};  ///< the unload_stamp() at the last search for unloaded objects
 
 }  // namespace
 

@@ -94,21 +94,22 @@ enum class StateEffect : std::uint8_t {
     algorithms_found,  ///< cublasLt: searches algorithms; the shim describes the product in the form in which it will
                        ///< run it
     algorithm_checked,  ///< cublasLt: checks if an algorithm fits a product
-    // The effects of functions of the CUDA driver. The argument in parentheses is the one whose index StateFamily::at
-    // is.
-    image_loaded,     ///< loads a module or library from memory (the image)
-    file_loaded,      ///< loads a module or library from a file (its path)
-    image_unloaded,   ///< unloads a module or library (its handle)
-    kernel_found,     ///< finds a function in a module, or a kernel in a library (its name)
-    kernels_listed,   ///< lists all functions of a module, or kernels of a library (the array for their handles)
-    module_found,     ///< finds the module that a library has in the current context (the library)
-    function_found,   ///< finds the function that a kernel has in the current context (the kernel)
-    kernel_launched,  ///< launches a function or kernel (its handle)
+    // The effects of functions of the CUDA driver. StateFamily::at is the index of the argument that each line calls
+    // `at`.
+    image_loaded,     ///< loads a module or library from memory; `at` is the image
+    file_loaded,      ///< loads a module or library from a file; `at` is its path
+    image_unloaded,   ///< unloads a module or library; `at` is its handle
+    kernel_found,     ///< finds a function in a module, or a kernel in a library; `at` is its name
+    kernels_listed,   ///< lists all functions of a module, or kernels of a library; `at` is the array for their
+                      ///< handles
+    module_found,     ///< finds the module of a library in the current context; `at` is the library
+    function_found,   ///< finds the function of a kernel in the current context; `at` is the kernel
+    kernel_launched,  ///< launches a function or kernel; `at` is its handle
     many_launched,    ///< launches kernels on several devices; the shim does not follow it
-    graph_launched,   ///< launches a graph (the graph)
-    kernel_in_graph,  ///< adds or changes a kernel node of a graph (the node's parameters)
-    node_in_graph,    ///< adds or changes a node of any kind (the node's parameters)
-    address_found,    ///< looks up a function of the driver (the place for its address)
+    graph_launched,   ///< launches a graph; `at` is the graph
+    kernel_in_graph,  ///< adds or changes a kernel node of a graph; `at` is the node's parameters
+    node_in_graph,    ///< adds or changes a graph node of any kind; `at` is the node's parameters
+    address_found,    ///< looks up a function of the driver; `at` is the place for its address
 };
 
 constexpr int max_words = 24;  ///< the highest number of integer-class arguments that `call_words` can pass

@@ -170,8 +170,9 @@ void for_each_undefined_symbol(const ObjectTables& object, Visit visit) {
 /// Returns the address of a definition. Calls the resolver of an indirect function (STT_GNU_IFUNC).
 ElfW(Addr) address_of(const ObjectTables& object, const ElfW(Sym) & symbol);
 
-/// The objects that the loader searches for a reference, in its order. The loader replaces its array when the array
-/// grows, so every access reads the loader's data anew and checks that the array is still the current one.
+/// The objects that the loader searches for the definition of a reference, in the loader's order. The loader replaces
+/// its array when the array grows, so every access reads the loader's data anew and checks that the array is still
+/// the current one.
 class SearchScope {
   public:
     SearchScope() = default;
