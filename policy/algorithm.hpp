@@ -93,7 +93,7 @@ struct KnownWrongAlgorithm {
     std::int32_t from, to;  ///< the first and last version of cublasLt that is wrong: 120603 is 12.6.3
     std::uint32_t id;
     std::uint32_t least_split_k;  ///< the results are wrong with this split-K or a larger one
-    std::string_view what;        ///< completes "its results may "
+    std::string_view what;        ///< completes the sentence "its results may "
     std::string_view source;
 
     bool concerns(std::int32_t version) const { return from <= version && version <= to; }

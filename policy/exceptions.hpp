@@ -45,10 +45,10 @@ inline constexpr const char* confirmed_jobs = "/run/fp32shim/jobs";
 /// The ids, command and job of a process for which an exception may hold.
 struct JobIdentity {
     bool has_real_user_ids = true;      ///< false if whoever made the process's user namespace chose its ids
-    std::uint32_t user = 0;             ///< real user id
+    std::uint32_t user = 0;             ///< the real user id
     std::vector<std::uint32_t> groups;  ///< the supplementary group ids and the real group id
     std::string command;                ///< the whole command line
-    std::string job, account;           ///< empty if none is known
+    std::string job, account;           ///< the job and its account; empty if none is known
 };
 /// Gathers the facts about this process. Asks the kernel itself for ids, because another preloaded library (fakeroot)
 /// may answer in place of the C library.

@@ -25,12 +25,12 @@ struct NumberRange {
 /// A rule's `when` or `unless` table. All keys must hold: a key holds if its list is empty or has a matching entry.
 struct Conditions {
     std::vector<std::string> function, caller, executable, command, host, scope, where, text, call_site,
-        stack;  ///< lists of globs, of which one must match
+        stack;  ///< lists of globs; at least one glob of each list must match
     /// Globs of `where` with any line number, such as `train.py:* forward`. Used instead of `where` if `text` is set.
     std::vector<std::string> where_of_any_line;
     std::vector<Device> device;
     std::vector<Dtype> dtype;
-    std::vector<NumberRange> compute_capability;  ///< ranges of 10·major + minor
+    std::vector<NumberRange> compute_capability;  ///< ranges of the compute capability, as 10·major + minor
     std::vector<NumberRange> m, n, k, batch, min_dim, max_dim, flops, call_number;
 
     bool empty() const;
@@ -95,7 +95,7 @@ struct FloorException {
     std::string name;  ///< the name in the file; `exception 2` if the exception has no name
     std::string file;  ///< the path of the file that contains the exception, for messages
     int line = 0;
-    Floor floor = Floor::none;              ///< replaces the file's floor if it is lower
+    Floor floor = Floor::none;              ///< the floor that replaces the file's floor if it is lower
     std::optional<bool> allow_bf16x9;       ///< if true, replaces the file's `allow_bf16x9`
     std::vector<std::string> user, group;   ///< names or numbers, of which one must be the process's own
     std::vector<std::string> command;       ///< globs for the command line, of which one must match
@@ -158,7 +158,7 @@ struct RuleNeeds {
     bool looks_at_scopes = false;
     bool looks_at_where = false;         ///< the lines of Python that lead to the call
     bool looks_at_text = false;          ///< the text of the source line that asks for the call
-    bool looks_at_call_numbers = false;  ///< the number of the call among its equals
+    bool looks_at_call_numbers = false;  ///< the number of the call among calls that are alike
     bool looks_at_call_sites = false;    ///< the call site in a program or library
 
     bool operator==(const RuleNeeds&) const = default;
@@ -171,7 +171,7 @@ struct Policy {
     std::string sha256;    ///< the SHA-256 of the file's bytes, in lower-case hex; empty if there is no file
 
     Precision default_precision = Precision::native;
-    Source default_source = Source::native;  ///< source of `default_precision`
+    Source default_source = Source::native;  ///< the source of `default_precision`
     Floor floor = Floor::none;               ///< the strictest floor of all files and the environment
     bool allow_bf16x9 = false;               ///< true if BF16x9 satisfies a floor of FP32 (see [limits])
     /// The exceptions of the user's file, then those of the site's file (/etc/fp32shim/policy.toml).
@@ -195,7 +195,7 @@ struct Policy {
     LogLevel log_level = LogLevel::unset;
     std::uint64_t log_max_size = 1ULL << 30;  ///< largest size of a recording, in bytes
     OnFull log_on_full = OnFull::drop;
-    std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
+    std::uint32_t log_mode = 0600;  ///< the permission bits of the log; only its owner may write it
     LocationSourceSet log_where;    ///< the sources of a call's location in its program
     std::string log_group;          ///< the group that owns the log; empty for the process's own group
     bool log_onednn = false;        ///< true if the products of copies of oneDNN in the process are to be recorded

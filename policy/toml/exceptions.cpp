@@ -30,7 +30,7 @@ std::vector<std::uint32_t> groups_of_process() {
     groups.resize(
         static_cast<std::size_t>(std::max(0L, system::raw::syscall6(SYS_getgroups, groups.size(), groups.data()))));
     groups.push_back(static_cast<std::uint32_t>(system::raw::syscall6(SYS_getgid)));
-    std::ranges::sort(groups);  // most kernels list the group of SYS_getgid among the others
+    std::ranges::sort(groups);  // most kernels also list the real group among the supplementary ones
     groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
     return groups;
 }

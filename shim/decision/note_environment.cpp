@@ -281,7 +281,7 @@ struct NotedLibrary {
     const LoadedObject* object = nullptr;
     std::uint32_t loads = 0;
     IdentityFunctions identity;
-    std::atomic<std::uint32_t> list{0};     // the number of the list in which its facts are
+    std::atomic<std::uint32_t> list{0};     // the number of the fact list that has this library's facts
     std::atomic<std::int64_t> threads{-1};  // the number of threads when the library was last asked
     std::uint32_t thread_changes = 0;
 
@@ -296,7 +296,8 @@ struct NotedLibrary {
 constexpr std::uint32_t max_noted = 32, max_thread_changes = 8;
 constinit NotedLibrary noted_libraries[max_noted];
 constinit std::atomic<std::uint32_t> noted_count{0};
-constinit std::atomic<std::uint32_t> list_number{0};  // counts the recordings of this process and of its ancestors
+// The number of recordings that this process and its ancestors have begun.
+constinit std::atomic<std::uint32_t> list_number{0};
 constinit std::atomic<std::uint64_t> frameworks_searched_at{0};
 constinit std::atomic<std::uint64_t> noted_devices{0};  // a bit for each CUDA device whose facts were recorded
 // This lock is held while the variables from noted_libraries to noted_devices are changed.

@@ -128,8 +128,8 @@ namespace {
 constexpr std::size_t region_size = 1 << 16;
 constinit std::atomic<LoadedObject*> recent_objects[64]{};
 
-constinit std::atomic<std::uint64_t> noticed_unloads{
-    0};  ///< the unload_stamp() at the last search for unloaded objects
+/// The unload_stamp() at the last search for unloaded objects.
+constinit std::atomic<std::uint64_t> noticed_unloads{0};
 
 }  // namespace
 

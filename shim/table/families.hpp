@@ -105,7 +105,7 @@ enum class StateEffect : std::uint8_t {
     module_found,     ///< finds the module of a library in the current context; `at` is the library
     function_found,   ///< finds the function of a kernel in the current context; `at` is the kernel
     kernel_launched,  ///< launches a function or kernel; `at` is its handle
-    many_launched,    ///< launches kernels on several devices; the shim does not follow it
+    many_launched,    ///< launches kernels on several devices; the shim does not follow these kernels
     graph_launched,   ///< launches a graph; `at` is the graph
     kernel_in_graph,  ///< adds or changes a kernel node of a graph; `at` is the node's parameters
     node_in_graph,    ///< adds or changes a graph node of any kind; `at` is the node's parameters
@@ -263,7 +263,7 @@ inline constexpr Roles
     gemm_grouped_ex = {trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, group_count, group_size, compute_type},
     syrk_typed      = {uplo, trans_a, n, k, alpha, a, a_type, lda, beta, c, c_type, ldc},
     trsm_pointers   = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, batch_count},
-    // Descriptors hold the sizes and types.
+    // The descriptors among the arguments hold the sizes and types.
     lt_matmul       = {other, other, other, other, other, other, other, other, other, other, other, other, other, other, other};
 
 }  // namespace roles

@@ -336,7 +336,7 @@ class CfaInterpreter {
     void step_register(std::uint8_t code, std::uint64_t number, TableReader& program);
 
     const CommonEntry& common_;
-    const std::uint64_t distance_;  ///< from the beginning of the function to the address
+    const std::uint64_t distance_;  ///< the distance from the beginning of the function to the address
     std::uint64_t location_ = 0;
     bool is_reached_ = false;
     bool offsets_fit_ = true;

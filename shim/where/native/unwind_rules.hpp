@@ -30,7 +30,7 @@ struct FrameRule {
     enum class FrameKind : std::uint8_t {
         unknown,    ///< there is no rule, or the unwinder does not support it
         outermost,  ///< the function has no caller
-        call,       ///< the other members tell where the caller's registers are
+        call,       ///< the other members of FrameRule tell where the caller's registers are
         signal      ///< the kernel's frame of a signal handler: the stack pointer points to what the kernel saved
     };
     FrameKind kind = FrameKind::unknown;
