@@ -6,7 +6,7 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Reads a number at the beginning of `text`, and removes it there. Returns false if there is none.
+/// Reads a number at the beginning of `text`, and removes it from `text`. Returns false if there is no number.
 template <class Number>
 bool take_number(std::string_view& text, Number& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -32,7 +32,7 @@ AlgorithmText format_algorithm(const Algorithm& algorithm) {
     char* const end = at + word.text.size();
     for (const AlgorithmAttribute& part : algorithm_attributes) {
         const std::uint32_t value = algorithm.*part.value;
-        constexpr std::ptrdiff_t longest_part = 12;  // `:k4294967295`
+        constexpr std::ptrdiff_t longest_part = 12;  // the length of `:k4294967295`
         if (end - at < longest_part || (part.letter != 0 && value == Algorithm().*part.value)) continue;
         if (part.letter != 0) *at++ = ':', *at++ = part.letter;
         at = std::to_chars(at, end, value).ptr;
@@ -50,7 +50,8 @@ std::optional<Algorithm> parse_algorithm(std::string_view word) {
         word.remove_prefix(2);
         std::uint32_t value = 0;
         if (!take_number(word, value)) return std::nullopt;
-        for (const AlgorithmAttribute& part : algorithm_attributes)  // a part of a newer version is left out
+        for (const AlgorithmAttribute& part : algorithm_attributes)  // leaves out an attribute whose letter is
+                                                                     // unknown, because a newer version wrote it
             if (part.letter == letter) algorithm.*part.value = value;
     }
     return algorithm;

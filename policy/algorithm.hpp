@@ -1,4 +1,4 @@
-// Algorithms of cublasLt: their configuration as numbers, and as the short word of recordings.
+// Describes algorithms of cublasLt: their configuration as numbers, and as the short word that recordings contain.
 #pragma once
 
 #include <array>
@@ -9,14 +9,15 @@
 
 namespace fp32shim::policy {
 
-/// The configuration of an algorithm, as cublasLtMatmulAlgoConfigGetAttribute tells it. A part that the library does
-/// not have keeps its initial value, which is cublasLt's own.
+/// The configuration of an algorithm, as cublasLtMatmulAlgoConfigGetAttribute tells it. An attribute that the library
+/// does not have keeps its initial value, which is also cublasLt's default.
 struct Algorithm {
     std::uint32_t id = 0;
-    std::uint32_t tile = 0;  ///< a cublasLtMatmulTile_t; 0: not set. The same holds for stages and the two shapes.
+    /// A cublasLtMatmulTile_t; for tile, stages and both shapes, 0 means that nothing is set.
+    std::uint32_t tile = 0;
     std::uint32_t stages = 0;
-    std::uint32_t split_k = 1;    ///< parts of the sums that are computed at the same time
-    std::uint32_t reduction = 0;  ///< how the parts are added: a cublasLtReductionScheme_t
+    std::uint32_t split_k = 1;    ///< the number of parts of each sum that are computed at the same time
+    std::uint32_t reduction = 0;  ///< the way in which the parts are added, a cublasLtReductionScheme_t
     std::uint32_t swizzle = 0;
     std::uint32_t inner_shape = 0;
     std::uint32_t cluster_shape = 0;
@@ -26,13 +27,13 @@ struct Algorithm {
 
 /// One number of an algorithm's configuration, and its names.
 struct AlgorithmAttribute {
-    char letter;             ///< stands before the number in the word; 0: the number stands alone
-    std::string_view key;    ///< name in JSON
-    std::string_view words;  ///< name in sentences
+    char letter;             ///< the letter before the number in an AlgorithmText; 0 if the number stands alone
+    std::string_view key;    ///< the name in JSON
+    std::string_view words;  ///< the name in sentences
     std::uint32_t Algorithm::*value;
-    std::int32_t attribute;      ///< its cublasLtMatmulAlgoConfigAttributes_t
-    std::uint8_t bytes;          ///< size of the attribute
-    bool has_no_number = false;  ///< its initial value means that nothing is set: null in JSON
+    std::int32_t attribute;      ///< the attribute's cublasLtMatmulAlgoConfigAttributes_t
+    std::uint8_t bytes;          ///< the size of the attribute
+    bool has_no_number = false;  ///< true if the initial value means that nothing is set, which is null in JSON
 };
 inline constexpr AlgorithmAttribute algorithm_attributes[] = {
     {0, "id", "algorithm", &Algorithm::id, 0, 4},
@@ -48,29 +49,32 @@ inline constexpr AlgorithmAttribute algorithm_attributes[] = {
 /// Returns the word for a cublasLtReductionScheme_t.
 std::string reduction_text(std::uint32_t scheme);
 
-/// A word such as `66:t20:s15:k4:r2:w1`: the id, then each part whose value is not the initial one. Code that keeps
-/// it copies it as eight words of 64 bits.
+/// A word such as `66:t20:s15:k4:r2:w1`: the id, then each attribute whose value is not the initial one. The object
+/// has 64 bytes, so code that keeps it can copy it as eight 64-bit words.
 struct AlgorithmText {
-    std::array<char, 63> text;  ///< only the first `size` bytes are set
+    std::array<char, 63> text;  ///< the word; only its first `size` bytes are set
     std::uint8_t size = 0;
 
     std::string_view view() const { return {text.data(), size}; }
 };
 AlgorithmText format_algorithm(const Algorithm& algorithm);
-/// Parses the text of an AlgorithmText; nullopt if the text is invalid.
+/// Parses the text of an AlgorithmText. Returns nullopt if the text is invalid.
 std::optional<Algorithm> parse_algorithm(std::string_view word);
 
-/// Returns the parts in which two words differ, such as `split-K 4 -> 1`; empty if none does, or a word is invalid.
+/// Returns the attributes in which two algorithm words differ, such as `split-K 4 -> 1`. Returns an empty text if
+/// none differs, or if a word is invalid.
 std::string algorithm_difference(std::string_view a, std::string_view b);
 
 /// Limits of the algorithms that may run a product of cublasLt.
 struct AlgorithmLimits {
-    bool no_split_k = false;               ///< each sum is computed in one part
-    bool reduces_in_compute_type = false;  ///< parts of sums are added in the compute type, not in a narrower one
-    bool avoids_known_wrong = false;       ///< none of known_wrong.def
+    bool no_split_k = false;  ///< true if each sum must be computed in one part
+    /// True if parts of sums must be added in the compute type, not in a narrower type.
+    bool reduces_in_compute_type = false;
+    bool avoids_known_wrong = false;  ///< true if no algorithm of known_wrong.def may run
 
     bool any() const { return no_split_k || reduces_in_compute_type || avoids_known_wrong; }
-    /// Returns the reduction schemes that are allowed, as a mask for a search; 0: only sums in one part.
+    /// Returns the reduction schemes that are allowed, as a mask for a search of algorithms. The mask 0 allows only
+    /// sums in one part.
     std::uint32_t allowed_reduction_schemes() const { return no_split_k ? 0 : reduces_in_compute_type ? 2 : 7; }
     AlgorithmLimits& operator|=(const AlgorithmLimits& other) {
         no_split_k |= other.no_split_k;
@@ -80,15 +84,16 @@ struct AlgorithmLimits {
     }
     bool operator==(const AlgorithmLimits&) const = default;
 };
-/// Returns the limits in words: `no split-K; none that is known to be wrong`; empty: there are none.
+/// Returns the limits in words, such as `no split-K; none that is known to be wrong`, or an empty text if there are
+/// none.
 std::string limits_text(const AlgorithmLimits& limits);
 
 /// An algorithm of cublasLt that gives wrong results: a row of known_wrong.def.
 struct KnownWrongAlgorithm {
-    std::int32_t from, to;  ///< first and last version of the library: 120603 is 12.6.3
+    std::int32_t from, to;  ///< the first and last version of cublasLt that is wrong: 120603 is 12.6.3
     std::uint32_t id;
-    std::uint32_t least_split_k;  ///< with this split-K, or a larger one
-    std::string_view what;        ///< completes "its results may "
+    std::uint32_t least_split_k;  ///< the results are wrong with this split-K or a larger one
+    std::string_view what;        ///< completes the sentence "its results may "
     std::string_view source;
 
     bool concerns(std::int32_t version) const { return from <= version && version <= to; }
@@ -98,8 +103,8 @@ inline constexpr KnownWrongAlgorithm known_wrong_algorithms[] = {
 #define KNOWN_WRONG(from, to, id, least_split_k, what, source) {from, to, id, least_split_k, what, source},
 #include "policy/known_wrong.def"
 };
-/// Returns the row that names this algorithm of this version of cublasLt; nullptr if none does. A `version` of 0 is
-/// unknown, and no row names it.
+/// Returns the row of known_wrong.def for this algorithm of this version of cublasLt, or nullptr if there is none. A
+/// `version` of 0 means an unknown version, which is in no row.
 const KnownWrongAlgorithm* find_known_wrong_algorithm(const Algorithm& algorithm, std::int32_t version);
 
 }  // namespace fp32shim::policy

@@ -35,8 +35,8 @@ bool may_match(const Rule& rule, const CallSiteFacts& site, const ProcessDescrip
             return holds || !is_fixed_by_site(key, site);
         });
     if (!may_hold || rule.unless.empty()) return may_hold;
-    // The rule's exception (`unless`) holds for every call of the site if each of its conditions holds and looks only
-    // at what all calls of a site have in common.
+    // The rule's exception (`unless`) holds for every call of the call site if each of its conditions holds and looks
+    // only at facts that all calls of the call site have in common.
     const bool always_excepted = judge_conditions(
         rule.unless, call, process, [&](std::string_view key, const auto& asked, const auto&, bool holds) {
             return asked.empty() || (holds && is_fixed_by_site(key, site));

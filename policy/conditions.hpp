@@ -1,5 +1,6 @@
-// Judges the keys of `when` and `unless`: for conditions_match() and decides_call(), for may_match(), which looks
-// only at what is the same in all calls of a site, and for explain_rule(), which shows each key.
+// Judges the conditions in `when` and `unless` of a rule. conditions_match() and decides_call() use this file, and so
+// do may_match(), which looks only at facts that all calls of a call site have in common, and explain_rule(), which
+// shows the verdict on each key.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 
 namespace fp32shim::policy {
 
-// In all these functions an empty list sets no condition, so it matches everything.
+// In all functions of this file, an empty list sets no condition, so it matches everything.
 
 inline bool matches_any_glob(const std::vector<std::string>& globs, std::string_view text) {
     return globs.empty() ||
@@ -24,7 +25,8 @@ bool matches_any_value(const std::vector<T>& values, T value) {
     return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// Returns true if `ranges` is empty, or one of them contains `size`. A negative size is unknown, and in no range.
+/// Returns true if `ranges` is empty, or one of them contains `size`. A negative size means an unknown size, which is
+/// in no range.
 inline bool lies_in_any_range(const std::vector<NumberRange>& ranges, double size) {
     return ranges.empty() || (size >= 0 && std::any_of(ranges.begin(), ranges.end(), [&](const NumberRange& range) {
                                   return range.lowest <= size && size <= range.highest;
@@ -49,19 +51,21 @@ std::string glob_for_any_line(std::string_view where);
 /// be read, the line number in `where` decides, if there is one.
 bool matches_text(const Conditions& conditions, const MatmulCall& call);
 
-/// smallest_dim() and largest_dim() return the smallest and the largest of m, n and k; -1: all are unknown.
+/// Returns the smallest of m, n and k, or -1 if all three are unknown.
 double smallest_dim(const MatmulCall& call);
+/// Returns the largest of m, n and k, or -1 if all three are unknown.
 double largest_dim(const MatmulCall& call);
-/// Returns the number of floating-point operations of a call: 2mnk (complex: 8mnk) times the batch count; -1 if the
-/// function lacks one of these sizes. The result is a double, since legal sizes overflow 64 bits.
+/// Returns the number of floating-point operations of a call: 2mnk (8mnk for complex numbers) times the batch count.
+/// Returns -1 if the function lacks one of the sizes. The result is a double, since legal sizes overflow 64 bits.
 double flops_of(const MatmulCall& call);
-/// Returns the compute capability as 10·major + minor; -1 on the CPU or if it is unknown.
+/// Returns the compute capability as 10·major + minor, or -1 on the CPU or if the capability is unknown.
 inline double compute_capability_of(const MatmulCall& call) {
     return call.compute_capability > 0 ? call.compute_capability : -1;
 }
 
-/// Calls `judge(key, list, found, holds)` for each condition key, and returns false as soon as `judge` does. `list`:
-/// values that the rule allows; `found`: value of the call or process; `holds`: true if `list` allows `found`.
+/// Calls `judge(key, list, found, holds)` for each condition key, and returns false as soon as `judge` does. `list`
+/// has the values that the rule allows, `found` is the value of the call or process, and `holds` is true if `list`
+/// allows `found`. Skips keys on sizes whose list is empty.
 template <class Judge>
 bool judge_conditions(const Conditions& c, const MatmulCall& call, const ProcessDescription& process,
                       const Judge& judge) {

@@ -1,5 +1,6 @@
-// Decides in three steps: the strongest source (choose_precision), the floor (raised_to_floor), and the abilities of
-// the device (decide_on_cpu, decide_on_cuda).
+// Decides the precision of a call in three steps: by the strongest source that asks for a precision
+// (choose_precision), by the floor (raised_to_floor), and by the abilities of the device (decide_on_cpu,
+// decide_on_cuda).
 #include "policy/decide.hpp"
 
 #include <algorithm>
@@ -9,27 +10,29 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Precision that the device can run, and the reason if it differs from the requested one.
+/// The precision that a device can run, and the reason if it differs from the requested precision.
 struct DeviceDecision {
     Precision precision;
     Reason reason;
 };
 
-/// Returns the precision that operands of this type have in its place. For float64, `single` stands for FP32, and for
-/// formats of several parts, which a floor may ask for and float64 does not have.
+/// Returns the precision that replaces `precision` in products of this type. In products of float64, `single`
+/// replaces `highest` (FP32), and also formats of several parts, which a floor may ask for but float64 does not have.
 Precision precision_for_type(Dtype dtype, Precision precision) {
     const bool stays = precision != Precision::highest && is_allowed_for_float64(precision);
     return is_double(dtype) && !stays ? Precision::single : precision;
 }
 
-/// A call, and the rules to try for it: those with the indices `some`; absent: all rules of the policy.
+/// A call, and the rules to try for it: the rules with the indices `some` or, if `some` is absent, all rules of the
+/// policy.
 struct RuleSearch {
     const MatmulCall& call;
     const ProcessDescription& process;
     const Policy& policy;
     std::optional<std::span<const std::uint16_t>> some;
 
-    /// Returns the index in Policy::rules of the first rule for which `is_wanted` returns true; -1: there is none.
+    /// Returns the index in Policy::rules of the first rule for which `is_wanted` returns true, or -1 if there is
+    /// none.
     template <class IsWanted>
     std::int32_t find_first(const IsWanted& is_wanted) const {
         const std::size_t count = some ? some->size() : policy.rules.size();
@@ -45,7 +48,7 @@ struct RuleSearch {
     const Rule& rule(std::int32_t index) const { return policy.rules[static_cast<std::size_t>(index)]; }
 };
 
-/// Returns the precision that the strongest Source asks for, and that source.
+/// Returns the precision that the strongest Source asks for, and this source.
 Decision choose_precision(const RuleSearch& search, const PrecisionOverrides& overrides) {
     const Dtype dtype = search.call.dtype;
     const bool only_rules_apply = is_double(dtype);
@@ -61,7 +64,7 @@ Decision choose_precision(const RuleSearch& search, const PrecisionOverrides& ov
     return {.requested = search.policy.default_precision, .source = search.policy.default_source};
 }
 
-/// Returns true if the GPU has the policy's minimum compute capability for TF32; false if its capability is unknown.
+/// Returns true if the GPU is known to have at least the policy's minimum compute capability for TF32.
 bool has_tf32(const MatmulCall& call, const Policy& policy) {
     return call.compute_capability > 0 && call.compute_capability >= policy.min_compute_capability;
 }
@@ -72,8 +75,9 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
     return possible ? Precision::high : Precision::native;
 }
 
-/// Returns the strictest floor that allows a precision. `native` passes every floor. On the CPU it is FP32. On CUDA
-/// it is the program's own request, unknown here, which a later step (the plan) compares with the floor.
+/// Returns the strictest floor that allows a precision. `native` passes every floor. On the CPU, `native` is FP32. On
+/// CUDA, it is the program's own request, which is not known here; a later step (the plan) compares it with the
+/// floor.
 Floor floor_met_by_precision(Precision precision, bool allow_bf16x9) {
     const std::optional<AppliedFormat> format = format_of(precision);
     if (!format || (allow_bf16x9 && format == AppliedFormat::bf16x9)) return Floor::fp32;
@@ -90,7 +94,7 @@ Precision raised_to_floor(Precision wanted, Floor floor, bool allow_bf16x9) {
     return floor == Floor::bf16x9 && allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
 }
 
-/// Returns the first precision of the table that asks for a format; `highest` if there is none.
+/// Returns the first precision in precision_words that asks for `format`, or `highest` if there is none.
 Precision precision_for(AppliedFormat format) {
     for (const auto& [word, precision] : precision_words)
         if (format_of(precision) == format) return precision;
@@ -117,8 +121,8 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
     return {precision_for(nearest), reason};
 }
 
-/// Returns the precision that the CPU can run: `native` for the operands' own format, and for every precision that
-/// is not available.
+/// Returns the precision that the CPU can run. This is `native` if `wanted` asks for the operands' own format, or if
+/// it is not available.
 DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     const AppliedFormat as_called = native_format(dtype);
     if (format_of(wanted).value_or(as_called) == as_called) return {Precision::native, Reason::as_requested};
@@ -131,8 +135,8 @@ DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     return {Precision::native, reason};
 }
 
-/// Sets the limits of the algorithms of a product of cublasLt, of any type: those of [cuda], and those of the first
-/// rule that matches and has some.
+/// Adds limits of algorithms to the decision on a product of cublasLt, whatever its type: the limits in [cuda], and
+/// the limits of the first matching rule that has any.
 Decision with_algorithm_limits(Decision decision, const RuleSearch& search) {
     if (search.call.function != "cublasLtMatmul") return decision;
     decision.algorithms = search.policy.algorithms;
@@ -143,7 +147,7 @@ Decision with_algorithm_limits(Decision decision, const RuleSearch& search) {
     return decision;
 }
 
-/// Decides in which type a half product on a GPU adds. No precision, floor or pin has an effect on it.
+/// Decides the type in which a half product on a GPU adds. No precision, floor or pin affects this type.
 Decision decide_accumulation(const RuleSearch& search) {
     Decision decision{.reason = Reason::observed, .accumulate = search.policy.accumulate};
     if (decision.accumulate == Accumulate::fp32) decision.source = Source::file;

@@ -1,4 +1,4 @@
-// Decides the precision of a call. Pure: the same arguments give the same decision; no lock, no I/O.
+// Decides the precision of a call. The functions depend only on their arguments, take no lock and do no I/O.
 #pragma once
 
 #include <cstdint>
@@ -16,40 +16,42 @@ constexpr AppliedFormat native_format(Dtype dtype) {
     return is_double(dtype) ? AppliedFormat::fp64 : AppliedFormat::fp32;
 }
 
-/// Settings made by the running program or its operator; they override environment and file.
+/// Settings that the running program or its operator has made. They override the environment and the files.
 struct PrecisionOverrides {
-    bool pinned = false;               ///< an accuracy audit pins this call site to `highest`
-    std::optional<Precision> thread;   ///< precision of the thread's innermost scope that sets one
-    std::optional<Precision> process;  ///< latest request for the process, by C API or `fp32shim set`
-    Floor floor = Floor::none;         ///< strictest floor set by the thread's scopes or the C API
+    bool pinned = false;               ///< true if an accuracy audit has pinned this call site to `highest`
+    std::optional<Precision> thread;   ///< the precision of the thread's innermost scope that sets one
+    std::optional<Precision> process;  ///< the latest request for the whole process, by the C API or `fp32shim set`
+    Floor floor = Floor::none;         ///< the strictest floor that the thread's scopes or the C API have set
 };
 
 /// Result of decide(): the precision of a call, its source, and the reason if it differs from the request.
 struct Decision {
-    Precision requested = Precision::native;  ///< request of the winning source, before floor and device limit it
-    Precision precision = Precision::native;  ///< precision to run at; never `automatic`
+    /// The precision that the winning source asks for, before floor and device limit it.
+    Precision requested = Precision::native;
+    Precision precision = Precision::native;  ///< the precision at which the call is to run; never `automatic`
     Source source = Source::native;
-    std::int32_t rule = -1;                         ///< index into Policy::rules of the winning rule; -1: no rule won
-    Reason reason = Reason::as_requested;           ///< reason why `precision` differs from `requested`
-    AlgorithmLimits algorithms{};                   ///< limits of the algorithm that runs a product of cublasLt
-    std::int32_t algorithm_rule = -1;               ///< index of the rule that set some of them; -1: none did
-    Accumulate accumulate = Accumulate::as_called;  ///< half products: what to add in
+    std::int32_t rule = -1;                ///< the index in Policy::rules of the winning rule, or -1 if no rule won
+    Reason reason = Reason::as_requested;  ///< the reason why `precision` differs from `requested`
+    AlgorithmLimits algorithms{};          ///< limits on the algorithm that runs a product of cublasLt
+    std::int32_t algorithm_rule = -1;      ///< the index of the rule that set some of these limits, or -1 if none did
+    Accumulate accumulate = Accumulate::as_called;  ///< the type in which a half product on a GPU adds
 
     bool operator==(const Decision&) const = default;
 };
 
 /// Decides the precision of one call. The first of these sources that asks for a precision wins: audit pin › rule (in
 /// order) › thread scope › process › environment › default of the policy file › native. Then the floor applies, then
-/// the limits of device and CPU mode. Of these sources, only rules that name the type apply to products of float64
-/// and complex128. Products of narrower types are left alone, except for the type in which half products on a GPU
-/// add: the first matching rule with `accumulate` decides it, otherwise [cuda]. Thread-safe; allocates nothing.
-/// `rules`: ascending indices of the rules that may match the call's site (may_match()); absent: all are tried.
+/// the limits of device and CPU mode. To products of float64 and complex128, only an audit pin (as `native`) and
+/// rules that name the type apply. Products of narrower types are left alone, except for the type in which half
+/// products on a GPU add: the first matching rule with `accumulate` decides it, otherwise [cuda]. Thread-safe;
+/// allocates nothing. `rules` has the ascending indices of the rules that may match calls of the call site
+/// (may_match()). If it is absent, all rules are tried.
 Decision decide(const MatmulCall& call, const ProcessDescription& process, const Policy& policy,
                 const PrecisionOverrides& overrides,
                 std::optional<std::span<const std::uint16_t>> rules = std::nullopt);
 
-/// Returns the decision for a call of which there are no audits yet: not lowered if its rule has a tolerance,
-/// otherwise `decision` itself. `dtype` is the type of the call's operands.
+/// Returns the decision for a call that was not audited yet. If its rule has a tolerance, the call is not lowered;
+/// otherwise the result is `decision` itself. `dtype` is the type of the call's operands.
 Decision decision_before_audits(Decision decision, const Policy& policy, Dtype dtype);
 
 /// Facts that are the same in all calls of a call site.
@@ -57,28 +59,28 @@ struct CallSiteFacts {
     std::string_view function;
     std::string_view caller;
     Device device = Device::cpu;
-    std::optional<Dtype> dtype;  ///< element type; absent: varies from call to call
+    std::optional<Dtype> dtype;  ///< the element type; absent if it varies from call to call
 };
 
-/// Returns true if `earlier` decides all that `later` decides: the precision, limits of algorithms, and the type in
-/// which half products add.
+/// Returns true if `earlier` decides everything that `later` decides: the precision, limits of algorithms, and the
+/// type in which half products add.
 inline bool decides_as_much(const Rule& earlier, const Rule& later) {
     return earlier.has_precision >= later.has_precision && earlier.algorithms.any() >= later.algorithms.any() &&
            earlier.accumulate.has_value() >= later.accumulate.has_value();
 }
 
-/// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.
+/// Returns false if a rule cannot match any call of the call site, whatever its sizes, scopes and GPU.
 bool may_match(const Rule& rule, const CallSiteFacts& site, const ProcessDescription& process);
 
-/// Returns false if the rule decides nothing about the precision of products of this type or, for half products,
-/// about the type in which they add: it lacks `precision` or `accumulate`, or its `when` names no element type,
-/// which products of float64 need.
+/// Returns true if the rule can decide the precision of products of this type or, for half types, the type in which
+/// they add. A rule without `precision` (or `accumulate`) decides neither. A rule for products of float64 must also
+/// name element types in its `when`.
 bool decides_for_dtype(const Rule& rule, Dtype dtype);
 
-/// Returns true if the rule's `when` holds and its `unless` does not, whatever the rule decides.
+/// Returns true if the rule's `when` holds for the call and its `unless` does not hold, whatever the rule decides.
 bool conditions_match(const Rule& rule, const MatmulCall& call, const ProcessDescription& process);
 
-/// Returns true if the rule decides the precision of the call. Exposed for `fp32shim report` and `log`.
+/// Returns true if the rule decides the precision of the call. `fp32shim report` and `log` use it, too.
 bool decides_call(const Rule& rule, const MatmulCall& call, const ProcessDescription& process);
 
 }  // namespace fp32shim::policy

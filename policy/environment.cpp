@@ -12,14 +12,15 @@ namespace fp32shim::policy {
 namespace {
 
 constexpr std::string_view prefix = "FP32_MATMUL_";
-/// Prefix of the project's other variables. None of them is named like a setting, so FP32SHIM_CPU, for example, is a
-/// mistyped setting.
+/// The prefix of the project's other variables. None of these is named like a setting, so FP32SHIM_CPU, for example,
+/// is a mistyped FP32_MATMUL_CPU.
 constexpr std::string_view mistaken_prefix = "FP32SHIM_";
 
-/// The error in a variable's value, as a message; empty: the value is valid.
+/// The message about an error in a variable's value, or an empty text if the value is valid.
 using Problem = std::string;
 
-/// Calls `handle` with each word of a list. `handle` returns a problem or an empty text. Returns the first problem.
+/// Calls `handle` with each word of a comma-separated list, until it returns a problem (a text that is not empty).
+/// Returns this problem or an empty text.
 template <class Handle>
 Problem for_each_word(std::string_view list, Handle handle) {
     for (std::string_view rest = list; !rest.empty();) {
@@ -113,8 +114,8 @@ Problem read_number(std::string_view text, PolicyDraft& policy) {
     return {};
 }
 
-/// Checks the word of FP32_MATMUL_INSTRUCTIONS. It is put into effect by system/cpu_features.cpp, which reads the
-/// variable when the library is loaded.
+/// Checks the word of FP32_MATMUL_INSTRUCTIONS. It takes effect in system/cpu_features.cpp, which reads the variable
+/// when the library is loaded.
 Problem check_instructions(std::string_view text, PolicyDraft& /*policy*/) {
     std::vector<std::string_view> words;
     for (const system::InstructionLevel& level : system::instruction_levels) {
@@ -132,7 +133,7 @@ Problem read_switch(std::string_view text, PolicyDraft& policy) {
 }
 
 struct SettingVariable {
-    std::string_view name;  ///< name without the prefix FP32_MATMUL_
+    std::string_view name;  ///< the name without the prefix FP32_MATMUL_
     Problem (*read)(std::string_view text, PolicyDraft& policy);
 };
 

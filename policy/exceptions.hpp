@@ -1,4 +1,5 @@
-// Judges exceptions to a floor ([[limits.except]]): who runs the process, and in which job.
+// Judges exceptions to a floor ([[limits.except]]) by the user who runs the process, and by the process's command and
+// job.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace fp32shim::policy {
 
-/// A batch system, by the variables in which it tells a process its job and the job's account; an empty name: none.
+/// The names of the variables in which a batch system tells a process its job and the job's account. An empty name
+/// means that there is no such variable.
 struct BatchSystem {
     std::string_view id, account;
 };
@@ -22,50 +24,53 @@ inline constexpr BatchSystem batch_systems[] = {{"SLURM_JOB_ID", "SLURM_JOB_ACCO
                                                 {"LSB_JOBID", "LSB_PROJECT_NAME"},
                                                 {"JOB_ID", {}}};
 
-/// Returns the value of a variable; empty if it is not set.
+/// Returns the value of a variable, or an empty text if the variable is not set.
 std::string_view value_of(std::span<const std::string_view> environment, std::string_view name);
-/// Returns the first of batch_systems whose id is set and not empty; null if none is. `value_of(name)` returns a
-/// variable's value, empty if it is not set.
+/// Returns the first of batch_systems whose id is set and not empty, or nullptr if there is none. `value_of(name)`
+/// returns a variable's value, or an empty text if the variable is not set.
 const BatchSystem* find_batch_system(const auto& value_of) {
     for (const BatchSystem& names : batch_systems)
         if (!value_of(names.id).empty()) return &names;
     return nullptr;
 }
-/// Returns the job that the text of /proc/PID/cgroup names, as Slurm and PBS name the groups of jobs; empty: none.
+/// Returns the job's id in the text of /proc/PID/cgroup, where Slurm and PBS name control groups after jobs. Returns
+/// an empty text if there is none.
 std::string_view job_in_cgroups(std::string_view cgroups);
 
-/// Folder in which a site's prolog confirms the accounts of jobs: a file named like the job has the account in its
-/// first line. If there is such a folder and only root can write it, variables do not count.
+/// The folder in which a prolog script, run by root, confirms the accounts of jobs. A file with the name of the job
+/// has the account in its first line. If this folder exists and only root can write it, the job's variables do not
+/// count.
 inline constexpr const char* confirmed_jobs = "/run/fp32shim/jobs";
 
 /// The ids, command and job of a process for which an exception may hold.
 struct JobIdentity {
-    bool has_real_user_ids = true;      ///< false: whoever made the process's user namespace chose its ids
-    std::uint32_t user = 0;             ///< real user id
-    std::vector<std::uint32_t> groups;  ///< supplementary group ids, and the real one
+    bool has_real_user_ids = true;      ///< false if whoever made the process's user namespace chose its ids
+    std::uint32_t user = 0;             ///< the real user id
+    std::vector<std::uint32_t> groups;  ///< the supplementary group ids and the real group id
     std::string command;                ///< the whole command line
-    std::string job, account;           ///< empty: none is known
+    std::string job, account;           ///< the job and its account; empty if none is known
 };
-/// Gathers the facts about this process. Asks the kernel itself for ids: other preloaded libraries (fakeroot) answer
-/// for the C library.
+/// Gathers the facts about this process. Asks the kernel itself for ids, because another preloaded library (fakeroot)
+/// may answer in place of the C library.
 JobIdentity own_job_identity(const Environment& environment, const std::string& jobs_folder = confirmed_jobs);
 
-/// Judges the exceptions of policy files while these are read.
+/// Judges the exceptions of policy files while the files are read.
 struct FloorExceptionJudge {
     const Environment& environment;
-    const JobIdentity* applicant;       ///< null: this process, whose facts are gathered for the first exception
-    std::vector<Diagnostic>& warnings;  ///< about names that have no number on this machine
+    const JobIdentity* applicant;  ///< the process to judge; nullptr means this process, whose facts are gathered for
+                                   ///< the first exception
+    std::vector<Diagnostic>& warnings;  ///< receives warnings about names that have no number on this machine
     std::optional<JobIdentity> gathered{};
 
-    /// Returns the first exception that holds; null if none does.
+    /// Returns the first exception that holds, or nullptr if none does.
     FloorException* find_applicable_exception(std::vector<FloorException>& exceptions);
 };
 
 /// Returns a warning for each user and group that the exception names and that has no number on this machine.
 std::vector<std::string> unknown_name_warnings(const FloorException& exception);
 
-/// Returns how any user of this machine could make a process meet the exception's conditions; empty if that takes
-/// the rights of another user.
+/// Returns a text that tells how any user of this machine could make a process meet the exception's conditions.
+/// Returns an empty text if this takes the rights of another user.
 std::string_view spoofing_risk(const FloorException& exception);
 
 }  // namespace fp32shim::policy

@@ -1,4 +1,5 @@
-// Explains for `fp32shim explain` why a rule applies to a call or does not. Pure, like decide().
+// Explains for `fp32shim explain` why a rule applies to a call or does not. The functions depend only on their
+// arguments.
 #pragma once
 
 #include <string>
@@ -10,20 +11,20 @@
 
 namespace fp32shim::policy {
 
-/// Text shown for a fact about the call or process that the user did not give.
+/// The text that is shown for a fact about the call or process that the user did not give.
 inline constexpr std::string_view unknown_value = "unknown";
 
-/// Verdict on one key of a `when` or `unless` table.
+/// The verdict on one key of a `when` or `unless` table.
 struct ConditionVerdict {
     std::string_view key;  ///< the key's name in a policy file: `max_dim`
-    std::string asked;     ///< values that the rule asks for: `<=128`, `"libtorch_*" or "libfoo.so"`
+    std::string asked;     ///< the values that the rule asks for: `<=128`, `"libtorch_*" or "libfoo.so"`
     std::string found;     ///< the call's value: `4096`; `none` if the call has no scope or GPU; or unknown_value
     bool holds = false;
 };
 
-/// Verdict on a rule, and on each key of its `when` and `unless` tables.
+/// The verdict on a rule, and on each key of its `when` and `unless` tables.
 struct RuleVerdict {
-    bool applies = false;  ///< true: all keys of `when` hold, and `unless` is empty or has a key that does not hold
+    bool applies = false;  ///< true if all keys of `when` hold, and `unless` is empty or has a key that does not hold
     std::vector<ConditionVerdict> when, unless;
 };
 

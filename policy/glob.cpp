@@ -12,8 +12,8 @@ namespace {
 
 bool is_negation(char c) { return c == '!' || c == '^'; }
 
-/// Returns the position after the set that opens at `begin`; npos: the set has no end. A `]` right at the start is a
-/// member of the set.
+/// Returns the position after the set that opens at `begin`, or npos if the set has no end. A `]` right at the start
+/// is a member of the set.
 std::size_t end_of_set(std::string_view pattern, std::size_t begin) {
     std::size_t first = begin + 1;
     if (first < pattern.size() && is_negation(pattern[first])) ++first;
@@ -65,15 +65,15 @@ namespace {
 
 constexpr std::size_t none = std::string_view::npos;
 
-/// A piece of a pattern without `*`: the elements between two `*`, before the first or after the last. Each matches
-/// one byte.
+/// A piece of a pattern without `*`: all elements before the first `*`, between two `*`, or after the last `*`. Each
+/// element matches one byte.
 struct GlobPiece {
     std::string_view pattern;
-    std::size_t length = 0;  ///< number of elements, which is also the number of bytes that they match
+    std::size_t length = 0;  ///< the number of elements, which is also the number of bytes that they match
     bool is_literal = true;
 };
 
-/// Returns the first piece of `pattern`, up to a `*` or its end.
+/// Returns the first piece of `pattern`, up to a `*` or the end of the pattern.
 GlobPiece first_piece(std::string_view pattern) {
     GlobPiece piece;
     std::size_t at = 0;
@@ -100,7 +100,7 @@ bool begins_with(std::string_view text, const GlobPiece& piece) {
     return true;
 }
 
-/// Returns a mask: bit i, i < 8, is set if text[i] is `c`. `eight_times_c` has `c` in each of its 8 bytes.
+/// Returns a mask of 8 bits. Bit i is set if text[i] is the character that each byte of `eight_times_c` contains.
 std::uint64_t matches_in_8_bytes(const char* text, std::uint64_t eight_times_c) {
     constexpr std::uint64_t low_bits = 0x7f7f'7f7f'7f7f'7f7f;
     std::uint64_t bytes = 0;
@@ -128,7 +128,7 @@ std::uint64_t match_mask(const GlobElement& element, std::string_view text, std:
     return matches;
 }
 
-/// Returns the first offset in `text` at which `piece` matches; `none` if there is none.
+/// Returns the first offset in `text` at which `piece` matches, or `none` if it does not match anywhere.
 std::size_t find_piece(std::string_view text, const GlobPiece& piece) {
     if (piece.length > text.size()) return none;
     if (piece.is_literal) {

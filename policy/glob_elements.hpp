@@ -20,7 +20,7 @@ struct GlobElement {
     /// Returns true if the element matches byte `c`. Precondition: the element is not a `run`.
     bool matches(char c) const;
 
-    /// Set of the bytes that an element matches. Faster than matches() for many bytes.
+    /// The set of the bytes that an element matches. It is faster than matches() for many bytes.
     class ByteSet {
       public:
         explicit ByteSet(const GlobElement& element);

@@ -22,53 +22,56 @@ constexpr bool is_double(Dtype dtype) { return dtype == Dtype::float64 || dtype 
 std::string_view to_string(Device device);
 std::string_view to_string(Dtype dtype);
 
-/// Call site of a product in a program or library, in words.
+/// The call site of a product in a program or library, as text.
 struct CallSiteText {
-    std::string_view text;      ///< `libphysics.so!solve+0x1c4`; without a known function `libphysics.so+0x31c4`
+    std::string_view text;  ///< `libphysics.so!solve+0x1c4` or, if the function is unknown, `libphysics.so+0x31c4`
     std::string_view function;  ///< the beginning of `text`, with object and function: `libphysics.so!solve`
-    std::string_view offset;    ///< object and offset, `libphysics.so+0x31c4`, also with a known function
+    std::string_view offset;    ///< object and offset, `libphysics.so+0x31c4`, even if the function is known
 };
 
-/// Lines of Python that led to a call, such as `train.py:41 Model.forward`. A line is put into words only when
-/// needed.
+/// The lines of Python that led to a call, such as `train.py:41 Model.forward`. The text of a line is made only when
+/// it is needed.
 struct PythonStackLines {
     /// Calls `judge(context, line)` with each line until `judge` returns true. Returns true if it did.
     bool (*any)(const PythonStackLines& lines, bool (*judge)(void* context, std::string_view line),
                 void* context) = nullptr;
 };
 
-/// Text of the source line that asked for a call. Read only if a rule needs it.
+/// The text of the source line that asked for a call. It is read only if a rule needs it.
 struct SourceLineText {
-    /// Returns the text without blanks at either end; nullopt: the text cannot be read.
+    /// Returns the text without blanks at either end, or nullopt if the text cannot be read.
     std::optional<std::string_view> (*read_text)(const SourceLineText& line) = nullptr;
 };
 
-/// A product whose precision is to be decided. Sizes are those that the library receives, in elements: C is m×n, k is
-/// the summed dimension; -1: the function lacks this size. Owns nothing: views must outlive the decision.
+/// A product whose precision is to be decided. Sizes are in elements, as the library receives them: C is m×n, and k
+/// is the summed dimension. A size is -1 if the function has no such argument. The object owns nothing, so its views
+/// must outlive the decision.
 struct MatmulCall {
-    std::string_view function;  ///< symbol that the program called: `cblas_sgemm`
-    std::string_view caller;    ///< base name of the library or program that calls; empty when unknown
-    /// Labels of the scopes that the thread has opened, outermost first, joined by '/'; empty without any.
+    std::string_view function;  ///< the symbol that the program called: `cblas_sgemm`
+    std::string_view caller;    ///< the base name of the library or program that calls; empty if it is unknown
+    /// Labels of the scopes that the thread has opened, outermost first, joined by '/'; empty if there are none.
     std::string_view scope;
     Dtype dtype = Dtype::float32;
     Device device = Device::cpu;
-    std::int32_t device_index = -1;       ///< CUDA ordinal; -1 on the CPU
-    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0 when unknown
-    char trans_a = 0;                     ///< 'N', 'T', 'C'; 0: the function has no such argument
+    std::int32_t device_index = -1;       ///< the CUDA ordinal; -1 on the CPU
+    std::int32_t compute_capability = 0;  ///< 10·major + minor; 0 if it is unknown
+    char trans_a = 0;                     ///< 'N', 'T' or 'C'; 0 if the function has no such argument
     char trans_b = 0;
     std::int64_t m = -1;
     std::int64_t n = -1;
     std::int64_t k = -1;
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
-    /// Number of the call, from 1, among the process's calls with the same function, sizes, scope and location; -1:
-    /// unknown, or no rule needs it.
+    /// Number of the call, from 1, among the process's calls with the same function, sizes, scope and location; -1 if
+    /// it is unknown or no rule needs it.
     std::int64_t call_number = -1;
-    /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty: unknown.
+    /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is unknown.
     std::string_view where = {};
-    const SourceLineText* text = nullptr;     ///< text of that line; nullptr: unknown, or no rule needs it
-    const CallSiteText* call_site = nullptr;  ///< nullptr: unknown, or no rule needs it
+    /// The text of the line `where`; nullptr if it is unknown or no rule needs it.
+    const SourceLineText* text = nullptr;
+    /// The call site in words; nullptr if it is unknown or no rule needs it.
+    const CallSiteText* call_site = nullptr;
     const PythonStackLines* stack =
-        nullptr;  ///< all lines that led to the call; nullptr: unknown, or no rule needs them
+        nullptr;  ///< all lines of Python that led to the call; nullptr if they are unknown or no rule needs them
 };
 
 /// Returns false if a size is 0, so that there is nothing to multiply. An unknown size counts as positive.

@@ -31,7 +31,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-/// Returns the candidate that means the same precision as `name`, such as `fp32` for `highest`; nullopt: none does.
+/// Returns the candidate that means the same precision as `name`, such as `fp32` for `highest`, or nullopt if none
+/// does.
 std::optional<std::string_view> same_precision(std::string_view name,
                                                const std::vector<std::string_view>& candidates) {
     const auto precision = parse_word(precision_words, name);

@@ -1,5 +1,5 @@
-// Error messages, and their parts. A message is one printable line: the wrong value, the allowed values, the nearest
-// known name.
+// Error messages, and their parts. A message is one printable line with the wrong value, the allowed values and the
+// nearest known name.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace fp32shim::policy {
 
-/// Error or warning about a position in a file, or about an environment variable.
+/// An error or warning about a position in a file, or about an environment variable.
 struct Diagnostic {
-    std::string where;    ///< place of the error: `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
+    std::string where;    ///< the place of the error: `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
     std::string message;  ///< one line: the wrong value, the allowed values, the nearest known name
 
     /// Returns `where: message` on one line.
@@ -56,22 +56,22 @@ std::string quoted_path(std::string_view path);
 std::string joined(const std::vector<std::string_view>& names);
 
 /// Returns the candidate nearest to `name` by insertions, deletions, replacements and swaps of neighbours, ignoring
-/// case; nullopt if none is similar enough.
+/// case, or nullopt if none is similar enough.
 std::optional<std::string_view> nearest_name(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// Returns `; did you mean "high"?` for the candidate that means the same as `name` (tf32) or is similar to it;
-/// empty: there is none.
+/// Returns `; did you mean "high"?` for the candidate that means the same precision as `name` (such as tf32) or is
+/// similar to it, or an empty text if there is none.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
 /// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.
 std::string unknown_word_error(std::string_view found, const std::vector<std::string_view>& allowed);
 
-/// Returns the message of unknown_word_error() for a default precision. If rules may have the value, says that only
-/// they may.
+/// Returns the message of unknown_word_error() for a default precision. If rules may have the value, the message says
+/// that only rules may.
 std::string default_precision_error(std::string_view found);
 
-/// Returns the error in the name of a log; nullopt: the name is valid. Valid names are `stderr`, and names that end
-/// in `.jsonl` or `.fp32rec`, with the placeholders %p %h %r %j %t.
+/// Returns the error in the name of a log, or nullopt if the name is valid. Valid names are `stderr`, and names that
+/// end in `.jsonl` or `.fp32rec`, with the placeholders %p %h %r %j %t.
 std::optional<std::string> problem_with_log_path(std::string_view path);
 
 }  // namespace fp32shim::policy

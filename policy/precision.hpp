@@ -1,4 +1,5 @@
-// Vocabulary of the project: precisions, formats, floors and reasons. Includes no other header of the project.
+// The vocabulary of the project: precisions, formats, floors and reasons. This header includes no other header of the
+// project.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace fp32shim::policy {
 
-/// Precision that a user asks for (`requested`): one of the table's, `native` or `automatic`.
+/// The precision that a user asks for (`requested`): a precision of policy/formats.def, `native` or `automatic`.
 enum class Precision : std::uint8_t {
     native = 0,     ///< the call as the program made it
     automatic = 4,  ///< `auto`: TF32 if the GPU, or emulation on the CPU, has it; otherwise native
@@ -18,14 +19,15 @@ enum class Precision : std::uint8_t {
 #include "policy/formats.def"
 };
 
-/// Number format of a call (`applied` in logs): the lowest, in the order of Floor, that the library was allowed to
-/// use. `unchanged`: the shim only forwarded the call and cannot know the format.
+/// The number format of a call (`applied` in logs). It is the lowest format, in the order of Floor, that the library
+/// was allowed to use. `unchanged` means that the shim only forwarded the call and cannot know the format.
 enum class AppliedFormat : std::uint8_t {
 #define FORMAT(number, name, ...) name = (number),
 #include "policy/formats.def"
 };
 
-/// Lowest allowed format. A stricter floor has a greater value. floor_met_by() tells which floor a format meets.
+/// The lowest format that is allowed. A stricter floor has a greater value. floor_met_by() tells which floor a format
+/// meets.
 enum class Floor : std::uint8_t {
     none = 0,
 #define FLOOR(number, name) name = (number),
@@ -33,37 +35,38 @@ enum class Floor : std::uint8_t {
 #include "policy/formats.def"
 };
 
-/// Treatment of products on the CPU if a precision below FP32 is requested.
+/// The treatment of products on the CPU if a precision below FP32 is requested.
 enum class CpuMode : std::uint8_t { off, emulate, accelerate, reproducible };
 
-/// Rounding of operands to TF32 in emulation: to nearest, with ties away from zero or to even; or towards zero.
+/// The rounding of operands to TF32 in emulation: to nearest, with ties away from zero or to even, or towards zero.
 enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 
-/// Addition of products in emulation: by the program's own BLAS library in FP32, or as a GPU's tensor cores add.
+/// The way in which emulation adds products: in FP32 by the program's own BLAS library, or as a GPU's tensor cores
+/// add.
 enum class AccumulationModel : std::uint8_t {
 #define ACCUMULATION(number, name) name = (number),
 #include "policy/tensor_cores.def"
 };
 
-/// Choice of the type in which products of float16 and bfloat16 add on a GPU: as the program called them, or float32
+/// The type in which products of float16 and bfloat16 add on a GPU: the type that the program asked for, or float32
 /// to the end.
 enum class Accumulate : std::uint8_t { as_called, fp32 };
 
-/// The number type in which a product of half-precision matrices adds. fp32_reduced: FP32, but sums of parts of k
+/// The number type in which a product of half-precision matrices adds. `fp32_reduced` is FP32, but sums of parts of k
 /// (split-K) may be added in the type of the result. Recordings contain the numbers.
 enum class Accumulator : std::uint8_t { unknown, fp16, fp32_reduced, fp32 };
 
-/// Source of a requested precision, strongest first.
+/// The sources of a requested precision, the strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 
-/// Reasons why a product did not run as requested: a complete list.
+/// All reasons why a product did not run as requested.
 enum class Reason : std::uint8_t {
 #define REASON(number, code, ...) code = (number),
 #include "policy/reasons.def"
 #undef REASON
 };
 
-/// Number of reasons. Every value of Reason is smaller.
+/// The number of reasons. Every value of Reason is smaller.
 inline constexpr std::size_t reason_count =
     std::initializer_list<int>{
 #define REASON(number, code, ...) (number),
@@ -72,9 +75,9 @@ inline constexpr std::size_t reason_count =
     }
         .size();
 
-/// Returns the format that a precision asks for; nullopt for `native` and `auto`, which ask for none.
+/// Returns the format that a precision asks for, or nullopt for `native` and `auto`, which ask for no format.
 std::optional<AppliedFormat> format_of(Precision precision);
-/// Returns the number of products that emulation on the CPU adds up to preview a format; 0: there is no preview.
+/// Returns the number of products that emulation on the CPU adds up to preview a format, or 0 if there is no preview.
 constexpr int preview_product_count(AppliedFormat format) {
     switch (format) {
 #define PREVIEW(format, rounding, products) \
@@ -110,7 +113,7 @@ constexpr std::optional<Floor> floor_met_by(AppliedFormat format) {
     return std::nullopt;
 }
 
-/// Returns the format that GPUs use in place of a format; the format itself if some GPU has it.
+/// Returns the format that GPUs use in place of `format`. This is `format` itself if some GPU has it.
 constexpr AppliedFormat nearest_gpu_format(AppliedFormat format) {
     switch (format) {
 #define FORMAT(number, name, floor, gpus, on_gpu) \
@@ -145,9 +148,10 @@ std::string_view to_string(AccumulationModel accumulation);
 std::string_view to_string(Accumulator accumulator);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
-/// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.
+/// Returns the reason as a clause that follows "because". The clause is empty for a reason that only a newer version
+/// has.
 std::string_view reason_clause(Reason reason);
-/// Returns advice to a user whose call did not run as requested for this reason; empty: there is none.
+/// Returns advice to a user whose call did not run as requested for this reason, or an empty text if there is none.
 std::string_view remedy_of(Reason reason);
 /// Returns true if `code` is the text of a reason that only products on a CPU can have.
 bool is_cpu_only_reason(std::string_view code);

@@ -41,7 +41,7 @@ std::optional<std::uint64_t> parse_with_unit(std::string_view text,
     return *number * *unit;
 }
 
-/// Values that satisfy a comparison: those less than, equal to, or greater than its operand.
+/// Tells which values satisfy a comparison: those that are less than, equal to, or greater than its operand.
 struct ComparisonOperator {
     bool less, equal, greater;
 };
@@ -137,7 +137,7 @@ std::optional<std::uint64_t> parse_byte_count(std::string_view text) { return pa
 std::optional<double> parse_fraction(std::string_view text) {
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    // Written so that NaN, which fails every comparison, is refused.
+    // The comparisons are written so that NaN, which fails every comparison, is refused.
     const bool is_fraction = error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 1;
     return is_fraction ? std::optional(number) : std::nullopt;
 }

@@ -72,7 +72,8 @@ void Sha256::add(std::string_view bytes) {
 }
 
 std::string Sha256::hex_digest() {
-    // Padding by section 5.1.1: a one bit, zeros, and the length in bits as the last eight bytes of a block.
+    // The padding of FIPS 180-4, section 5.1.1, is a one bit, zeros, and the length in bits as the last eight bytes
+    // of a block.
     std::string tail = std::move(rest_);
     tail += '\x80';
     while (tail.size() % block_size != block_size - 8) tail += '\0';

@@ -13,8 +13,8 @@ namespace fp32shim::policy {
 class Sha256 {
   public:
     void add(std::string_view bytes);
-    /// Returns the SHA-256 of all bytes added, as 64 lower-case hexadecimal digits. No function may be called after
-    /// it.
+    /// Returns the SHA-256 of all bytes added, as 64 lower-case hexadecimal digits. After this call, no function of
+    /// the object may be called.
     std::string hex_digest();
 
   private:

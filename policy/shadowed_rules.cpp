@@ -10,8 +10,8 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Number of comparisons that may still be made. Limited, since a malicious file could require too many. When the
-/// number is used up, no further rule is reported as shadowed.
+/// The number of comparisons that may still be made. It is limited, because a malicious file could require too many.
+/// When the number is used up, no further rule is reported as shadowed.
 class ComparisonBudget {
   public:
     bool spend_steps(std::size_t count) {
@@ -46,8 +46,8 @@ bool range_covers(const NumberRange& broad, const NumberRange& narrow) {
     return broad.lowest <= narrow.lowest && narrow.highest <= broad.highest;
 }
 
-/// Returns the devices that conditions allow; empty: every device. A condition on the compute capability allows GPUs
-/// only.
+/// Returns the devices that conditions allow, or an empty list for every device. A condition on the compute
+/// capability allows GPUs only.
 std::vector<Device> devices_of(const Conditions& conditions) {
     const bool is_implied = conditions.device.empty() && !conditions.compute_capability.empty();
     return is_implied ? std::vector{Device::cuda} : conditions.device;
@@ -113,7 +113,7 @@ bool exclude_each_other(const Conditions& one, const Conditions& other, Comparis
 /// Returns true if `earlier` applies to every call that `later` applies to.
 bool shadows(const Rule& earlier, const Rule& later, ComparisonBudget& budget) {
     if (!decides_as_much(earlier, later)) return false;
-    // Limits of algorithms apply to products of all types.
+    // Limits of algorithms apply to products of all types, so `earlier` must allow all types that `later` allows.
     if (later.algorithms.any() && !covers_list(earlier.when.dtype, later.when.dtype, budget, same)) return false;
     if (!covers(earlier.when, later.when, budget) || !covers_list(dtypes_of(earlier), dtypes_of(later), budget, same))
         return false;

@@ -7,10 +7,11 @@
 
 namespace fp32shim::policy {
 
-/// Formats of the factors of a tensor core.
+/// The formats of the factors that tensor cores multiply.
 enum class Factors : std::uint8_t { none, tf32, bf16, fp16, fp8 };
 
-/// Place of the sum so far in a step: it joins the terms, or the step's result follows and is added to it in FP32.
+/// The place of the sum so far in a step. `joins` means that the sum is one of the step's terms, and `follows` that
+/// the step's result is added to the sum in FP32.
 enum class Start : std::uint8_t { joins, follows };
 
 /// One step of a GPU's tensor cores; policy/tensor_cores.def explains the members.
@@ -27,17 +28,17 @@ inline constexpr TensorCoreStep steps[] = {
 #include "policy/tensor_cores.def"
 };
 
-/// Returns the step of a GPU for such factors. Returns nullptr if its tensor cores do not have them, and for
-/// `library`.
+/// Returns the step of a GPU for `factors`. Returns nullptr for `library`, and if the GPU's tensor cores do not have
+/// these factors.
 constexpr const TensorCoreStep* find_tensor_core_step(AccumulationModel gpu, Factors factors) {
     for (const TensorCoreStep& step : steps)
         if (step.gpu == gpu && step.factors == factors) return &step;
     return factors == Factors::fp8 ? find_tensor_core_step(gpu, Factors::fp16)
-                                   : nullptr;  // numbers of fp8 are numbers of fp16
+                                   : nullptr;  // every fp8 number is also an fp16 number
 }
 
-/// Returns how operands are rounded to TF32 for a GPU, if the policy does not say. For `library`, and for a GPU of
-/// which no results are known, it is the default, which fits the results published of GPUs.
+/// Returns the rounding of operands to TF32 for a GPU, for a policy that does not name a rounding. For `library`, and
+/// for a GPU of which no results are known, this is `away`, which fits the published results of GPUs.
 constexpr Tf32Rounding tf32_rounding_of(AccumulationModel gpu) {
     switch (gpu) {
 #define TF32_ROUNDING(name, rounding) \
@@ -55,7 +56,8 @@ struct FactorsOfRounding {
 #include "policy/formats.def"
 };
 
-/// Returns the factors that a preview of the format multiplies; of a format of several parts, those of a part.
+/// Returns the factors that a preview of the format multiplies. For a format of several parts, these are the factors
+/// of one part.
 constexpr Factors factors_of_preview(AppliedFormat format) {
     switch (format) {
 #define PREVIEW(format, rounding, products) \

@@ -53,7 +53,8 @@ constexpr bool is_float64_only(Precision precision) {
     }
 }
 
-/// Returns true if a rule for products of float64 and complex128 may have this precision. These have no `auto`.
+/// Returns true if a rule for products of float64 and complex128 may have this precision. Such a rule cannot have
+/// `auto`.
 constexpr bool is_allowed_for_float64(Precision precision) {
     switch (precision) {
 #define PRECISION(number, name, format) \
@@ -66,7 +67,7 @@ constexpr bool is_allowed_for_float64(Precision precision) {
     }
 }
 
-/// Words of default precisions: all but the last ones, which only rules may have.
+/// Words of default precisions: all of precision_words except the last ones, which only rules may have.
 inline constexpr std::span<const NamedValue<Precision>> default_precision_words =
     std::span(precision_words).first(std::size(precision_words) - std::size(rule_precision_words));
 
@@ -101,8 +102,8 @@ inline constexpr NamedValue<CpuMode> cpu_mode_words[] = {{"off", CpuMode::off},
                                                          {"accelerate", CpuMode::accelerate},
                                                          {"reproducible", CpuMode::reproducible}};
 
-/// Words of roundings to TF32, then names of engines, each of which stands for that engine's rounding.
-/// docs/policy-file.md gives a source for each engine.
+/// Words of roundings to TF32, then names of GPUs, each of which stands for the rounding of that GPU.
+/// docs/policy-file.md gives a source for each GPU.
 inline constexpr NamedValue<Tf32Rounding> tf32_rounding_words[] = {
     {"away", Tf32Rounding::away},
     {"even", Tf32Rounding::even},
@@ -162,7 +163,7 @@ inline constexpr NamedValue<AuditFormat> audit_format_words[] = {
 #include "policy/formats.def"
 };
 
-/// Words of `[audit] against`: the formats below FP32, and its reference.
+/// Words of `[audit] against`: the formats below FP32, and fp64, the reference for FP32.
 inline constexpr auto audit_against_words = [] {
     constexpr AuditFormat others[] = {AuditFormat::fp32, AuditFormat::fixed, AuditFormat::sgemm,
                                       AuditFormat::double_double, AuditFormat::fp64_emulated};
@@ -174,7 +175,8 @@ inline constexpr auto audit_against_words = [] {
     return words;
 }();
 
-/// Returns true for a word of `[audit] float64`: a format of which float64 has a preview, or its reference.
+/// Returns true for a word of `[audit] float64`: a format that is previewed with operands of float64, or
+/// double_double, the reference for float64.
 constexpr bool is_float64_audit_format(const NamedValue<AuditFormat>& word) {
     if (word.value == AuditFormat::double_double) return true;
     for (const auto& applied : applied_words)
@@ -200,7 +202,7 @@ inline constexpr NamedValue<ErrorMetric> metric_words[] = {
 inline constexpr NamedValue<AuditAction> audit_action_words[] = {{"log", AuditAction::log},
                                                                  {"pin", AuditAction::pin}};
 
-/// Returns the lower-case letter of an ASCII letter; any other character unchanged. Unlike tolower(), ignores the
+/// Returns the lower-case form of an ASCII letter, and any other character unchanged. Unlike tolower(), ignores the
 /// locale.
 constexpr char lower_case(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -209,7 +211,8 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
     return std::ranges::equal(a, b, {}, lower_case, lower_case);
 }
 
-/// Returns the value of the word `text` in the table `words`, ignoring case; nullopt: not in the table.
+/// Returns the value of the word `text` in the table `words`, ignoring case, or nullopt if the word is not in the
+/// table.
 constexpr auto parse_word(const auto& words, std::string_view text)
     -> std::optional<decltype(std::begin(words)->value)> {
     for (const auto& word : words) {
@@ -218,7 +221,7 @@ constexpr auto parse_word(const auto& words, std::string_view text)
     return std::nullopt;
 }
 
-/// Returns the name (the first word) of a value in the table `words`; empty: the value has no word.
+/// Returns the name (the first word) of a value in the table `words`, or an empty text if the value has no word.
 constexpr std::string_view name_of(const auto& words, auto value) {
     for (const auto& word : words) {
         if (word.value == value) return word.text;

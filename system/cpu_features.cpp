@@ -9,7 +9,7 @@
 namespace fp32shim::system {
 namespace {
 
-/// Returns the first value of FP32_MATMUL_INSTRUCTIONS in the environment; nullptr: there is none.
+/// Returns the first value of FP32_MATMUL_INSTRUCTIONS in the environment, or nullptr if the variable is not set.
 const char* value_of_instructions() {
     constexpr char name[] = "FP32_MATMUL_INSTRUCTIONS=";
     for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
@@ -17,9 +17,9 @@ const char* value_of_instructions() {
     return nullptr;
 }
 
-/// Reads the variable when this code is loaded, since a program may change its environment later. A process with
-/// elevated rights ignores the variable, like all others. A wrong word has no effect here; policy/environment.cpp
-/// reports it.
+/// Reads FP32_MATMUL_INSTRUCTIONS when this code is loaded, because the program may change its environment later. A
+/// process with elevated rights (AT_SECURE) ignores the variable. A wrong word has no effect here;
+/// policy/environment.cpp reports it.
 __attribute__((constructor)) void read_instructions() {
     const char* const value = value_of_instructions();
     if (value == nullptr || getauxval(AT_SECURE) != 0) return;

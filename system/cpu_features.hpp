@@ -1,6 +1,6 @@
-// Instruction sets of this x86-64 processor, and those that this project's own code may use. This does
-// not use __builtin_cpu_supports, for which the compiler of the packages (zig) links a table that nobody fills, so
-// that it says no to everything.
+// Detects the instruction sets of this x86-64 processor, and tells which of them the project's own code may use. This
+// file does not use __builtin_cpu_supports: the packages are compiled with zig, which links a table for this builtin
+// that nobody fills, so that the builtin always returns false.
 #pragma once
 
 #if defined(__x86_64__)
@@ -12,7 +12,8 @@
 
 namespace fp32shim::system {
 
-/// A set of instructions that the processor has, and whose registers the kernel keeps. Values are bits.
+/// An instruction set. The processor counts as having it only if the kernel also saves its registers. Each value is
+/// one bit.
 enum class CpuFeature : std::uint32_t {
     avx = 1U << 0,
     avx2 = 1U << 1,
@@ -30,7 +31,7 @@ enum class CpuFeature : std::uint32_t {
 
 constexpr std::uint32_t feature_bits(auto... features) { return (0U | ... | static_cast<std::uint32_t>(features)); }
 
-/// A word of FP32_MATMUL_INSTRUCTIONS, and the features that it leaves in use where the processor has them.
+/// A word that FP32_MATMUL_INSTRUCTIONS may hold, and the bits of the features that the word allows.
 struct InstructionLevel {
     const char* word;
     std::uint32_t features;
@@ -38,12 +39,13 @@ struct InstructionLevel {
 inline constexpr InstructionLevel instruction_levels[] = {
     {"sse2", 0}, {"avx2", feature_bits(CpuFeature::avx, CpuFeature::avx2, CpuFeature::fma)}};
 
-/// The level that the environment named when this code was loaded; nullptr: none, so every feature is in use.
+/// The level that the environment named when this code was loaded, or nullptr if it named none and every feature may
+/// be used.
 extern std::atomic<const InstructionLevel*> chosen_level;
 
 #if defined(__x86_64__)
 
-/// Returns the bits of all features that are there. Source: Intel SDM volume 2, CPUID and XGETBV; volume 1,
+/// Returns the bits of all features that this processor has. Sources: Intel SDM volume 2, CPUID and XGETBV; volume 1,
 /// chapter 13; for amx_tf32 and avx10_2, Intel's Architecture Instruction Set Extensions Programming Reference.
 inline std::uint32_t detect_cpu_features() {
     struct Registers {
@@ -58,7 +60,7 @@ inline std::uint32_t detect_cpu_features() {
     const Registers extended = leaf(7, 0);
     const Registers more = extended.eax >= 1 ? leaf(7, 1) : Registers{};
     const auto bit = [](unsigned word, int number) { return (word >> number & 1) != 0; };
-    std::uint32_t saved_state = 0;  // components of the state that the kernel saves
+    std::uint32_t saved_state = 0;  // one bit for each set of registers that the kernel saves
     if (bit(basic.ecx, 27)) {
         std::uint32_t high = 0;
         __asm__ volatile("xgetbv" : "=a"(saved_state), "=d"(high) : "c"(0));
@@ -88,7 +90,8 @@ inline std::uint32_t detect_cpu_features() {
     return found;
 }
 
-/// Returns true if this processor has a feature. Asks it once, since that is slow in virtual machines. Thread-safe.
+/// Returns true if this processor has `feature`. Detects all features only once, because CPUID is slow in virtual
+/// machines. Thread-safe.
 inline bool processor_has(CpuFeature feature) {
     constexpr std::uint32_t is_known = 1U << 31;
     constinit static std::atomic<std::uint32_t> known{0};
@@ -100,8 +103,8 @@ inline bool processor_has(CpuFeature feature) {
     return (features & feature_bits(feature)) != 0;
 }
 
-/// Returns true if own code may use a feature: the processor has it, and FP32_MATMUL_INSTRUCTIONS leaves it.
-/// Thread-safe.
+/// Returns true if the project's own code may use `feature`: the processor has it, and FP32_MATMUL_INSTRUCTIONS does
+/// not forbid it. Thread-safe.
 inline bool may_use(CpuFeature feature) {
     const InstructionLevel* const level = chosen_level.load(std::memory_order_relaxed);
     return (level == nullptr || (level->features & feature_bits(feature)) != 0) && processor_has(feature);

@@ -1,5 +1,5 @@
-// The parts of the ELF format that both the reader of loaded objects and the readers of files need. Calls no function
-// of the C library; inline_text.hpp says why.
+// The parts of the ELF format that both the reader of loaded objects and the readers of files need. The functions
+// here call no function of the C library, because the shim's `dlsym` uses them before a sanitizer's library is ready.
 #pragma once
 
 #include <elf.h>
@@ -39,8 +39,9 @@ constexpr std::uint32_t gnu_hash(std::string_view name) {
     return hash;
 }
 
-/// Returns the number of symbols, computed from a table DT_GNU_HASH: the symbol table itself has no field for it.
-/// `read(first, count)` returns the table's 32-bit words from `first` on; it returns fewer if the file ends there.
+/// Returns the number of an object's dynamic symbols. Computes it from the table DT_GNU_HASH, because no field of the
+/// object holds it. `read(first, count)` returns the table's 32-bit words from `first` on; it returns fewer if the
+/// file ends there.
 template <class Read>
 std::uint64_t symbols_in_gnu_hash(Read read) {
     const auto head = read(0, 4);  // number of buckets, first symbol, size of the filter in 64-bit words, shift
@@ -61,8 +62,8 @@ std::uint64_t symbols_in_gnu_hash(Read read) {
     return last + longest_chain;
 }
 
-/// Returns the build id that the linker wrote into a file (NT_GNU_BUILD_ID), from a segment of notes. Returns an
-/// empty span if there is none. `alignment` is the segment's alignment.
+/// Returns the build id (NT_GNU_BUILD_ID) that `notes` contains, or an empty span if there is none. `notes` holds the
+/// bytes of a PT_NOTE segment, and `alignment` is the alignment of that segment.
 inline std::span<const std::uint8_t> build_id_in(std::span<const std::uint8_t> notes, std::uint64_t alignment) {
     const std::uint64_t step = alignment == 8 ? 8 : 4;
     const auto aligned = [&](std::uint64_t size) { return (size + step - 1) / step * step; };

@@ -12,13 +12,15 @@
 
 namespace fp32shim::system {
 
-/// A lock that stores the process of its holder. Invariant: `holder_` is 0 (free) or fork_generation() of the holder.
-/// Any other value was copied by fork and also means free. Not recursive. Signals must be blocked while the lock is
-/// held (HeldLock): otherwise a handler that calls BLAS would wait for its own thread.
+/// A lock that stores which process holds it. Invariant: `holder_` is 0 if the lock is free, and fork_generation() of
+/// the process that holds it otherwise. A number of another process was copied by fork and also means that the lock
+/// is free. The lock is not recursive. Signals must be blocked while it is held (as HeldLock does): otherwise a
+/// signal handler that calls BLAS would wait for its own thread.
 class ForkSafeLock {
   public:
-    /// Waits at most about five seconds, so that a log on a hanging file server cannot block the program for good.
-    /// Once a wait was in vain, no thread waits again until the lock has been released. Returns false on failure.
+    /// Acquires the lock, or returns false. Waits at most about five seconds, so that a log on a hanging file server
+    /// cannot block the program for good. After a wait has failed, the threads of this process do not wait again
+    /// until one of them has acquired the lock.
     bool acquire() {
         const std::uint32_t self = fork_generation();
         const bool may_wait = waited_in_vain_.load(std::memory_order_relaxed) != self;
@@ -44,10 +46,11 @@ class ForkSafeLock {
 
   private:
     std::atomic<std::uint32_t> holder_{0};
-    std::atomic<std::uint32_t> waited_in_vain_{0};  // the process in which the last wait was in vain
+    std::atomic<std::uint32_t> waited_in_vain_{0};  // fork_generation() of the process in which a wait has failed
 };
 
-/// Holds a lock for the object's lifetime, under a SignalHold. Converts to false if the lock could not be acquired.
+/// Holds a lock for the object's lifetime, and blocks signals meanwhile. Converts to false if the lock could not be
+/// acquired.
 class HeldLock {
   public:
     explicit HeldLock(ForkSafeLock& lock) : lock_(lock), is_held_(lock.acquire()) {}

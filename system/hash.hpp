@@ -1,5 +1,5 @@
-// Hashes of 64 bits for rows of a recording, plans and decisions. An attacker can construct two inputs with the same
-// hash. A hash in a file serves only to tell that file's own entries apart.
+// 64-bit hashes that identify rows of a recording, plans and decisions. An attacker can construct two inputs with the
+// same hash. A hash that is written to a file only tells the entries of this one file apart.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@ namespace fp32shim::system {
 inline constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
 
 /// Returns the index of a key in a table of `1 << bits` entries (Fibonacci hashing). The key's high bits have little
-/// influence on it; fold_high_half() mixes them in.
+/// influence on the index; fold_high_half() gives them more.
 constexpr std::uint64_t table_index(std::uint64_t key, unsigned bits) { return key * golden_ratio >> (64 - bits); }
 
 /// Returns the key with its high half mixed into its low half, for table_index().
 constexpr std::uint64_t fold_high_half(std::uint64_t key) { return key ^ key >> 32; }
 
-/// Returns a pseudo-random number that is a hash of `state` (splitmix64). Successive states must be multiples of an
-/// odd number.
+/// Returns a pseudo-random number that is a hash of `state` (splitmix64). For a sequence of numbers, pass successive
+/// multiples of an odd number.
 constexpr std::uint64_t splitmix64(std::uint64_t state) {
     state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9;
     state = (state ^ state >> 27) * 0x94d049bb133111eb;
@@ -27,7 +27,7 @@ constexpr std::uint64_t splitmix64(std::uint64_t state) {
 }
 
 /// Hashes words and texts in the order in which they are added. Among a million hashes, the chance that two are equal
-/// is one in 30 million. Adding a word takes a few cycles. For one thread.
+/// is one in 30 million. Adding a word takes a few cycles. Not thread-safe.
 class Hash {
   public:
     Hash& add(std::uint64_t word) {

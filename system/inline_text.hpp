@@ -1,5 +1,6 @@
 // String functions that call no other function. The shim's `dlsym` runs before the libraries of a sanitizer or a
-// malloc replacement are ready: calling strcmp through the procedure linkage table there crashes every ASan program.
+// malloc replacement are ready, and a call of strcmp through the procedure linkage table would then crash every
+// program with AddressSanitizer.
 #pragma once
 
 #include <cstddef>

@@ -6,15 +6,15 @@
 namespace fp32shim::system {
 
 struct IoError {
-    std::string_view meaning;  ///< such as `no space left on device (ENOSPC)`
-    std::string_view remedy;   ///< such as `free some space`; begins with a verb
+    std::string_view meaning;  ///< the meaning, such as `no space left on device (ENOSPC)`
+    std::string_view remedy;   ///< the remedy, such as `free some space`; it begins with a verb
 };
 
-/// An error number of the shim's own, beside the errnos: the file belongs to another user, who is not root.
+/// The shim's own error number, which is larger than every errno: the file belongs to another user, who is not root.
 inline constexpr int foreign_file = 0x10000;
 
-/// Describes a positive errno, or foreign_file. Unlike strerror, it gives the same words in every locale, is
-/// thread-safe and allocates nothing.
+/// Describes a positive errno, or foreign_file. Unlike strerror, this function gives the same words in every locale,
+/// is thread-safe and allocates nothing.
 IoError describe_io_error(int error);
 
 }  // namespace fp32shim::system

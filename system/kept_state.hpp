@@ -1,4 +1,5 @@
-// Keeps what a program may read after one of its own calls, while the shim does something of its own in between.
+// Preserves errno and the floating-point state, which the program may read after its call, while the shim runs its
+// own code during that call.
 #pragma once
 
 #include <cerrno>
@@ -36,7 +37,7 @@ class ErrnoAndFloatGuard {
     }
     static void restore(const FloatState& before) {
         constexpr std::uint16_t exceptions =
-            0x80ff;  // bits of x87_status; its other bits tell the state of its stack
+            0x80ff;  // the exception flags in x87_status; its other bits describe the stack of registers
         const FloatState now = float_state();
         if (now.mxcsr != before.mxcsr) _mm_setcsr(before.mxcsr);
         if (now.x87_control == before.x87_control && ((now.x87_status ^ before.x87_status) & exceptions) == 0) return;

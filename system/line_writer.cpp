@@ -18,7 +18,8 @@ struct JsonCharacter {
     std::string_view json;  ///< the character's own bytes, or an escape sequence
 };
 
-/// Writes `\uNNNN`, or two of those for a character beyond U+FFFF, into `escape`. Returns a view of it.
+/// Writes the character as `\uNNNN` into `escape`, or as two `\uNNNN` if it lies beyond U+FFFF. Returns a view of the
+/// written text.
 std::string_view unicode_escape(char32_t code, char (&escape)[12]) {
     constexpr char hex[] = "0123456789abcdef";
     std::size_t size = 0;
@@ -42,8 +43,8 @@ JsonCharacter next_character(std::string_view rest, char (&escape)[12]) {
     if (const std::size_t index = named.find(rest[0]); index != std::string_view::npos) return {1, names[index]};
     const Character character = first_character(rest);
     if (!character.is_utf8) return {1, utf8_replacement};
-    // JSON would require an escape for few of the characters that are not plain, but people also read these lines on
-    // terminals.
+    // JSON itself requires an escape only for a few of the characters that are not plain. All of them are escaped
+    // because people also read the lines on terminals.
     if (!character.is_plain) return {character.length, unicode_escape(character.code, escape)};
     return {character.length, rest.substr(0, character.length)};
 }
@@ -115,9 +116,10 @@ LineWriter& LineWriter::compact_utc_time(std::int64_t time_ns) {
 LineWriter& LineWriter::escaped(std::string_view value, std::size_t limit) {
     constexpr auto is_itself = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
     const std::size_t room = std::min(limit, out_.size() - size_);
-    if (value.size() <= room && std::all_of(value.begin(), value.end(), is_itself)) return text(value);  // usual
+    // In the usual case, no character needs an escape.
+    if (value.size() <= room && std::all_of(value.begin(), value.end(), is_itself)) return text(value);
     const std::size_t begin = size_;
-    std::size_t cut = size_;  // end of the last character after which the ellipsis still fits
+    std::size_t cut = size_;  // the end of the last character after which the ellipsis still fits
     while (!value.empty() && !overflowed_) {
         char escape[12];
         const JsonCharacter character = next_character(value, escape);

@@ -9,14 +9,15 @@
 namespace fp32shim::system {
 
 /// Appends texts to a buffer that the caller owns. A text that does not fit is left out, and from then on
-/// `overflowed()` returns true. For one thread.
+/// `overflowed()` returns true. Not thread-safe.
 class LineWriter {
   public:
     explicit LineWriter(std::span<char> out) : out_(out) {}
 
     /// Appends `text` unchanged.
     LineWriter& text(std::string_view text);
-    /// Appends several texts, all or none. Inline, because some writers append many short texts.
+    /// Appends all of `texts`, or none of them if they do not all fit. The function is inline because some callers
+    /// append many short texts.
     template <class... Texts>
     LineWriter& texts(const Texts&... texts) {
         if (overflowed_ || (std::string_view(texts).size() + ...) > out_.size() - size_)

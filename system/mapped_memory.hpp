@@ -1,4 +1,5 @@
-// Memory from the kernel for the duration of one function, since the stack of a program's thread may be small.
+// Memory that is mapped only while one function runs. It holds buffers that could be too large for the stack of the
+// program's thread.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,7 +13,7 @@
 
 namespace fp32shim {
 
-/// Memory that is unmapped at the end of its scope. Leaves errno alone. Async-signal-safe.
+/// Memory that the constructor maps and the destructor unmaps. Leaves errno unchanged. Async-signal-safe.
 class MappedMemory {
   public:
     explicit MappedMemory(std::size_t size)
@@ -29,10 +30,10 @@ class MappedMemory {
     MappedMemory(const MappedMemory&) = delete;
     MappedMemory& operator=(const MappedMemory&) = delete;
 
-    /// Leaves the memory mapped for good, because it is still read, or something may still write to it.
+    /// Leaves the memory mapped for good, because other code may still read it or write to it.
     void keep_mapped() { size_ = 0; }
 
-    /// Returns the memory, zeroed at first. Empty if the kernel had none.
+    /// Returns the memory, which is zeroed at first, or an empty span if the kernel could not map it.
     std::span<char> bytes() const { return {reinterpret_cast<char*>(begin_), size_}; }
 
   private:

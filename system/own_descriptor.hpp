@@ -1,5 +1,5 @@
 // A file descriptor that the shim keeps inside a program that does not know about it. Its number is high, since
-// programs rely on low numbers. A program may close any descriptor and open another file under the number, so the
+// programs rely on low numbers. A program may close any descriptor and open another file under its number, so the
 // shim checks by fstat before each use that the descriptor still refers to its file.
 #pragma once
 

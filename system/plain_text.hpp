@@ -1,5 +1,5 @@
-// Tells which characters of a text from outside may be shown unchanged on terminals, in logs and in reports. Escapes
-// or replaces the others.
+// Tells which characters of a text from outside may be shown unchanged on terminals, in logs and in reports, and
+// escapes or replaces all other characters.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace fp32shim::system {
 struct Character {
     std::size_t length = 1;  ///< bytes of the character in the text
     char32_t code = 0;       ///< code point; 0 if `is_utf8` is false
-    bool is_utf8 = false;    ///< false: the byte is not part of valid UTF-8 (Unicode Standard, table 3-7)
-    bool is_plain = false;   ///< the character may be shown unchanged
+    bool is_utf8 = false;    ///< false if the byte is not part of valid UTF-8 (Unicode Standard, table 3-7)
+    bool is_plain = false;   ///< true if the character may be shown unchanged
 };
 
 /// Returns the first character of `text`. Precondition: `text` is not empty. Control characters and invisible

@@ -12,7 +12,7 @@
 
 namespace fp32shim::system {
 
-/// A file opened for reading; is_open() tells if that succeeded. Async-signal-safe.
+/// A file that the constructor opens for reading. is_open() tells if it could be opened. Async-signal-safe.
 class RawFile {
   public:
     /// Opens a file. Does not block if the path names a FIFO or a terminal.
@@ -26,12 +26,13 @@ class RawFile {
     bool is_open() const { return descriptor_ >= 0; }
     /// Returns the errno of the failed open, or 0.
     int error() const { return is_open() ? 0 : -descriptor_; }
-    /// Returns true for an open regular file. Stores its metadata in `status`.
+    /// Returns true if the file is open and regular. Stores its metadata in `status`.
     bool is_regular(struct stat& status) const {
         return is_open() && raw::fstat(descriptor_, status) == 0 && S_ISREG(status.st_mode);
     }
 
-    /// Returns the number of bytes read; fewer than `size` at the file's end or after an error.
+    /// Reads up to `size` bytes from `offset` on into `to`. Returns the number of bytes that it has read, which is
+    /// less than `size` at the file's end or after an error.
     std::size_t read(std::uint64_t offset, void* to, std::size_t size) const {
         std::size_t done = 0;
         while (done < size) {

@@ -1,8 +1,8 @@
 // Makes system calls that other preloaded libraries do not see and that leave errno alone.
 //
-// The shim writes every file this way. The symbols `open` and `write` of libc could be another preloaded library's
+// The shim writes every file this way. The functions `open` and `write` could belong to another preloaded library
 // (fakeroot, a tracer, an I/O profiler), which may take locks, call BLAS, or misjudge a descriptor that it did not
-// hand out. None of these calls is a cancellation point.
+// open. None of the calls in this file is a cancellation point.
 #pragma once
 
 #include <errno.h>
@@ -59,7 +59,7 @@ long syscall6(long number, Arguments... arguments) {
     return syscall_of_words(number, syscall_word(arguments)...);
 }
 
-/// Repeats a system call while signals interrupt it, at most 1000 times: a sandbox may answer EINTR for ever.
+/// Repeats a system call while signals interrupt it, at most 1000 times, because a sandbox may answer EINTR for ever.
 template <class Call>
 auto retry_if_interrupted(Call call) {
     auto result = call();
@@ -94,7 +94,7 @@ inline int uname(utsname& result) { return static_cast<int>(syscall6(SYS_uname, 
 inline std::int32_t getpid() { return static_cast<std::int32_t>(syscall6(SYS_getpid)); }
 inline std::int32_t gettid() { return static_cast<std::int32_t>(syscall6(SYS_gettid)); }
 
-/// Returns the time of a kernel clock in nanoseconds. libfaketime does not alter it.
+/// Returns the time of a kernel clock in nanoseconds. libfaketime does not alter this time.
 inline std::int64_t clock_ns(int clock) {
     timespec now{};
     syscall6(SYS_clock_gettime, clock, &now);

@@ -11,13 +11,14 @@
 
 namespace fp32shim::system {
 
-/// Marks an object as in use by its thread. All zeros: not in use.
+/// Marks an object as in use by its thread. The object is not in use if the mark is zeroed memory.
 ///
-/// A use is identified by its stack pointer. Stacks grow downwards, and a handler runs below the code that it
-/// interrupted. So if code runs at or above the stack pointer of a use, on the same stack, the using code was left
-/// without an end_use(). Below that stack pointer, an abandoned use looks like a current one, and counts as current.
-/// On an alternate signal stack, stack pointers of other stacks are not compared. That cannot be detected if the
-/// program set SS_AUTODISARM, which hides the alternate stack.
+/// A use is identified by the stack pointer of the code that began it. Stacks grow downwards, and a handler runs
+/// below the code that it interrupted. So if code runs at or above the stack pointer of a use, on the same stack, the
+/// using code was left without an end_use(). Below that stack pointer, an abandoned use looks like a current one, and
+/// counts as current. If code runs on an alternate signal stack and the use began on another stack, the use counts as
+/// current without a comparison. If the program set SS_AUTODISARM, the kernel hides the alternate stack, and the
+/// stack pointers are compared after all.
 class ReentrancyFlag {
   public:
     /// Begins a use. Returns false if the object is in use. Makes a system call only if an earlier use has not ended.
@@ -31,7 +32,7 @@ class ReentrancyFlag {
     [[gnu::always_inline]] bool is_free() const { return user_ == 0; }
     /// Begins a use. Calls nothing. Precondition: is_free().
     [[gnu::always_inline]] void begin_first_use() {
-        // A single instruction on x86-64, since every call of the program does this.
+        // On x86-64, this is a single instruction, because every call of the program executes it.
 #if defined(__x86_64__)
         __asm__ volatile("mov %%rsp, %0" : "=m"(user_));
 #else
@@ -65,11 +66,12 @@ class ReentrancyFlag {
         return value;
     }
 
-    // The stack pointer of the using code; 0: none. Only this thread reads it, so fences suffice for signal handlers.
+    // The stack pointer of the code that uses the object, or 0 if it is not in use. No other thread reads this
+    // member, so fences for signal handlers suffice.
     std::uintptr_t user_;
 };
 
-/// Holds one use for the object's lifetime. Converts to false if the object was in use already.
+/// Marks an object as in use for the guard's lifetime. Converts to false if the object was in use already.
 class ReentrancyGuard {
   public:
     [[gnu::always_inline]] explicit ReentrancyGuard(ReentrancyFlag& object)

@@ -17,13 +17,13 @@ namespace fp32shim::system {
 using SignalSet = std::uint64_t;
 constexpr SignalSet signal_bit(int number) { return SignalSet{1} << (number - 1); }
 
-/// Blocks all signals except those of faults for the lifetime of the object. For one thread. Makes two system calls,
-/// allocates nothing. May be nested.
+/// Blocks all signals except those of faults in the calling thread for the lifetime of the object. Makes two system
+/// calls and allocates nothing. Objects may be nested.
 class SignalHold {
   public:
-    /// Signals of faults stay unblocked. If an instruction or a system call raises one that is blocked, the kernel
-    /// kills the process. A program may also depend on their handlers, for instance to map its memory on demand, or
-    /// to answer system calls in a sandbox.
+    /// The signals of faults, which stay unblocked. If an instruction or a system call raises a fault signal that is
+    /// blocked, the kernel kills the process. A program may also depend on its handlers for them, for instance to map
+    /// memory on demand, or to answer system calls in a sandbox.
     static constexpr SignalSet fault_signals = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) |
                                                signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
 

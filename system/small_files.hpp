@@ -1,4 +1,4 @@
-// Reads small files about users and processes, whole.
+// Reads whole small files that describe users and processes.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace fp32shim::system {
 
-/// Returns a file's bytes; empty if it cannot be read.
+/// Returns the bytes of a file, or an empty string if the file cannot be read.
 inline std::string read_small_file(const char* path) {
     constexpr std::size_t first_size = 4096;
     const RawFile file(path);
@@ -27,7 +27,7 @@ inline std::string read_small_file(const char* path) {
     }
 }
 
-/// Returns the line at the beginning of `text`, without its end, and removes it from `text`.
+/// Returns the line at the beginning of `text`, without its line feed, and removes the line from `text`.
 inline std::string_view take_line(std::string_view& text) {
     const std::string_view line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(line.size() + 1, text.size()));
@@ -43,21 +43,22 @@ inline std::string_view trimmed(std::string_view text, std::string_view blanks) 
 /// Returns the whole argument line of this process, joined by single blanks.
 inline std::string read_command_line() {
     std::string command = read_small_file("/proc/self/cmdline");
-    // Each argument ends in NUL, also the last one. Programs that rewrite their title leave further NULs at the end.
+    // Each argument, including the last one, ends in NUL. Programs that rewrite their title leave further NULs at the
+    // end.
     while (!command.empty() && command.back() == '\0') command.pop_back();
     std::replace(command.begin(), command.end(), '\0', ' ');
     return command;
 }
 
-/// A line of /proc/self/uid_map: `count` ids from `inside` on, inside the user namespace, are those from `outside`
-/// on.
+/// A line of /proc/self/uid_map. It says that the `count` user ids from `inside` on, as seen in this user namespace,
+/// are the ids from `outside` on in the namespace around it.
 struct IdRange {
     std::uint32_t inside = 0, outside = 0, count = 0;
 
     bool contains(std::uint32_t id) const { return id - inside < count; }
 };
 
-/// Returns the range in the line at the beginning of `lines`, and removes the line.
+/// Returns the range that the first line of `lines` describes, and removes this line from `lines`.
 inline IdRange take_id_range(std::string_view& lines) {
     IdRange range;
     std::string_view line = take_line(lines);
@@ -69,14 +70,14 @@ inline IdRange take_id_range(std::string_view& lines) {
     return range;
 }
 
-/// Returns the real user id of this process, plus 1, as it is outside of its user namespace (a rootless container),
-/// whose maker chose the ids inside; 0 if that id is not known. If namespaces are nested, it is the id just outside
-/// of the innermost one. Allocates nothing.
+/// Returns 1 plus the real user id of this process as seen in the namespace just outside its own user namespace, or 0
+/// if that id is not known. Inside its namespace (a rootless container), the ids are chosen by whoever made the
+/// container. Allocates nothing.
 inline std::uint32_t user_outside_namespace_plus_1() {
     const auto inside = static_cast<std::uint32_t>(raw::syscall6(SYS_getuid));
     char text[512];
     std::string_view lines(text, RawFile("/proc/self/uid_map").read(0, text, sizeof text));
-    lines = lines.substr(0, lines.rfind('\n') + 1);  // of a map that did not fit, only the whole lines
+    lines = lines.substr(0, lines.rfind('\n') + 1);  // a last line that did not fit is dropped
     while (!lines.empty())
         if (const IdRange range = take_id_range(lines); range.contains(inside))
             return range.outside + (inside - range.inside) + 1;
@@ -86,9 +87,9 @@ inline std::uint32_t user_outside_namespace_plus_1() {
 inline constexpr const char* users_file = "/etc/passwd";
 inline constexpr const char* groups_file = "/etc/group";
 
-/// Returns the number of a user or group: `text` itself if it is a number, else that of its line in `lines`, the
-/// bytes of users_file or groups_file; -1 if it has none there. The C library would load libraries to ask other
-/// sources.
+/// Returns the id of the user or group `text`. If `text` is a number, returns this number. Otherwise searches for the
+/// name in `lines`, the content of users_file or groups_file, and returns -1 if it is not there. The function does
+/// not ask the C library, which would load further libraries.
 inline std::int64_t find_account_id(std::string_view lines, std::string_view text) {
     std::uint32_t number = 0;
     const auto parse = [&number](std::string_view digits) {

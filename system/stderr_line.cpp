@@ -26,8 +26,8 @@ class EscapedLine {
         if (!text.empty() && count_ < std::size(parts_)) parts_[count_++] = part(text);
     }
 
-    /// Adds `text`, with \xNN for bytes of characters that are not plain. Ends the line with `…` after too many
-    /// escapes.
+    /// Adds `text`, in which each byte of a character that is not plain is written as \xNN. Ends the text with `…`
+    /// after too many escapes.
     void add_escaped(std::string_view text) {
         for (std::size_t escapes = 0; !text.empty(); ++escapes) {
             const std::size_t plain = plain_prefix_length(text);
@@ -54,7 +54,8 @@ class EscapedLine {
     char escapes_[max_escapes * longest_escape];
 };
 
-/// Waits until standard error accepts a line, even if that takes long, as on a full pipe. Lets signals through.
+/// Waits until standard error accepts a line, for example until a full pipe is read, however long that takes. Signal
+/// handlers can run meanwhile.
 void wait_for_room() {
     pollfd descriptor = {STDERR_FILENO, POLLOUT, 0};
     raw::retry_if_interrupted([&] { return raw::syscall6(SYS_ppoll, &descriptor, 1, 0, 0, 0, 0); });

@@ -1,4 +1,4 @@
-// Writes messages of the shim for people: single lines on standard error.
+// Writes the messages of the shim for people. Each message is a single line on standard error.
 #pragma once
 
 #include <atomic>

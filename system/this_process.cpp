@@ -16,18 +16,21 @@ constexpr std::size_t largest_page = 1 << 16;
 constexpr std::size_t largest_page = 1 << 12;
 #endif
 
-/// A page in the library's data. So it exists even if the program may map no more memory.
+/// A page in the library's data, which exists even if the program may map no more memory.
 struct alignas(largest_page) Page {
     std::atomic<std::uint32_t> process;
 };
 constinit Page page{};
 constinit std::atomic<bool> is_emptied_by_fork{false};
 
-// The number last given to a process. Fork copies it, so it is never below a number stored in memory.
+// The number that was last given to a process. Fork copies this variable, so it is never below a number that the
+// child finds in its memory.
 constinit std::atomic<std::uint32_t> last_process{0};
 constinit std::atomic<std::int32_t> first_pid{0};
 
-// Tries madvise once. Children inherit the result, and a sandbox that the process enters later may forbid the call.
+// Asks the kernel to zero `page` in forked children, and returns true if the kernel agreed now or earlier. After the
+// first success, madvise is not called again: children inherit the setting, and a sandbox that the process enters
+// later may forbid the call.
 bool page_emptied_by_fork() {
     if (is_emptied_by_fork.load(std::memory_order_acquire)) return true;
     if (raw::syscall6(SYS_madvise, &page, sizeof page, MADV_WIPEONFORK) < 0) return false;

@@ -6,10 +6,10 @@
 
 namespace fp32shim::system {
 
-/// Returns a number that tells this process from its ancestors; never 0. Stored beside a lock, a count or a file, it
-/// tells later which process these belong to, since fork copies memory. A child that shares its parent's memory
-/// (vfork) has its parent's number, so the parent's locks work for it too. Costs one load; the first call in a
-/// process makes a system call or two. Thread-safe, async-signal-safe.
+/// Returns a number that tells this process from its ancestors; never 0. Code stores the number beside a lock, a
+/// count or a file, to see later which process the lock, count or file belongs to, because fork copies memory. A
+/// child that shares its parent's memory (vfork) has its parent's number, so the parent's locks work for it too.
+/// Costs one load; the first call in a process makes a system call or two. Thread-safe, async-signal-safe.
 ///
 /// The number lies on a page that the kernel zeroes in a forked child (MADV_WIPEONFORK, Linux 4.14). On older kernels
 /// the process id serves instead.

@@ -24,13 +24,13 @@ class TomlScanner {
         if (text_.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
     }
 
-    /// Returns the first problem of the text; empty: there is none. Stops at the problem, so that here() is its
-    /// position.
+    /// Returns the first problem of the text, or an empty text if there is none. Stops at the problem, so that here()
+    /// is its position.
     std::string problem() {
         constexpr std::string_view before_values_and_keys = "\n=,[{";
         constexpr std::string_view after_values_and_keys = "\n,]}#";
         char previous = '\n';       // the last character that is not a blank
-        bool is_in_number = false;  // true from a sign, digit or dot that begins a value or key
+        bool is_in_number = false;  // true while inside a value or key that begins with a sign, digit or dot
         int dots = 0;
         while (at_ < text_.size()) {
             const char c = text_[at_];
@@ -100,7 +100,8 @@ class TomlScanner {
     std::size_t at_ = 0;
 };
 
-/// Returns true if the text has none of these problems; otherwise reports the first. toml++ reports all other errors.
+/// Returns true if the text has none of the problems below; otherwise reports the first. toml++ reports all other
+/// errors.
 /// - A key of more than eight dotted parts: toml++ recurses once per part when it destroys the tables.
 /// - A character beyond ASCII where TOML allows none, or after a line-ending backslash in a multi-line string: toml++
 ///   tests it for whitespace, and runs into code marked as unreachable (for example with U+00CE).
@@ -115,7 +116,8 @@ bool is_safe_for_tomlplusplus(std::string_view text, ErrorCollector& report) {
 
 // ---- documents ----
 
-/// Returns a hint if the value at this place of the text, counted from 1, is a word: a text without its quotes.
+/// Returns a hint if the value at this place of the text is a word without quotes. `line` and `column` count from 1.
+/// Returns an empty text if it is not.
 std::string hint_about_quotes(std::string_view text, std::size_t line, std::size_t column) {
     for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
     text = text.substr(0, text.find('\n'));

@@ -1,5 +1,5 @@
-// TOML with its positions, in the order of the text. The only header with toml++, which every file of this folder
-// gets from here.
+// Reads TOML with the positions and the order of the text. Every file of this folder gets toml++ from this header
+// alone.
 #pragma once
 
 #define TOML_EXCEPTIONS 0
@@ -46,7 +46,8 @@ const T* value_as(const toml::node& node) {
 /// Returns the root table. If the text is not TOML, reports an error and returns nullopt.
 std::optional<toml::table> parse_toml(std::string_view text, ErrorCollector& report);
 
-/// Returns the entries of a table in the order of the text, which messages and rules follow. toml++ sorts by name.
+/// Returns the entries of a table in the order of the text, which messages and rules follow. toml++ itself sorts them
+/// by name.
 std::vector<TomlEntry> entries_of(const toml::table& table);
 
 /// Returns the words for a value in a message: `"hihg"`, `12`, `an array`.

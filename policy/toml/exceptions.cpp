@@ -14,15 +14,15 @@
 namespace fp32shim::policy {
 namespace {
 
-/// The first folders of a job's control group, as globs, and what stands before the job's id in the third. Nobody but
-/// root can make a group in the first of them.
+/// The path of a job's control group: globs for its first two folders, and the text before the job's id in the third
+/// folder. Only root can make a group in the first folder.
 struct JobGroup {
     std::string_view first, second, before_id;
 };
-constexpr JobGroup job_groups[] = {{"system.slice", "*slurmstepd.scope", "job_"},  // Slurm, version 2 of groups
-                                   {"slurm*", "uid_*", "job_"},                    // Slurm, version 1
-                                   {"pbs_jobs.service", "jobid", {}},              // PBS, version 1
-                                   {"pbs_jobs.service", "jobs", {}}};              // PBS, version 2
+constexpr JobGroup job_groups[] = {{"system.slice", "*slurmstepd.scope", "job_"},  // Slurm with cgroup version 2
+                                   {"slurm*", "uid_*", "job_"},                    // Slurm with cgroup version 1
+                                   {"pbs_jobs.service", "jobid", {}},              // PBS with cgroup version 1
+                                   {"pbs_jobs.service", "jobs", {}}};              // PBS with cgroup version 2
 
 std::vector<std::uint32_t> groups_of_process() {
     const long count = std::max(0L, system::raw::syscall6(SYS_getgroups, 0, 0));
@@ -30,16 +30,17 @@ std::vector<std::uint32_t> groups_of_process() {
     groups.resize(
         static_cast<std::size_t>(std::max(0L, system::raw::syscall6(SYS_getgroups, groups.size(), groups.data()))));
     groups.push_back(static_cast<std::uint32_t>(system::raw::syscall6(SYS_getgid)));
-    std::ranges::sort(groups);  // most kernels list the group of SYS_getgid among the others
+    std::ranges::sort(groups);  // most kernels also list the real group among the supplementary ones
     groups.erase(std::unique(groups.begin(), groups.end()), groups.end());
     return groups;
 }
 
-/// The numbers of users or groups. Their file, which may be large, is read once, and only for a name.
+/// Finds the numbers of users or of groups. Their file, which may be large, is read once, and only if a name is
+/// looked up.
 class IdTable {
   public:
     explicit IdTable(const char* file) : file_(file) {}
-    /// Returns -1 if the name has no number.
+    /// Returns the number of the name, or -1 if it has none.
     std::int64_t of(const std::string& name) {
         const std::int64_t number = system::find_account_id({}, name);
         if (number >= 0) return number;
@@ -57,7 +58,7 @@ struct AccountDatabase {
     IdTable users{system::users_file}, groups{system::groups_file};
 };
 
-/// Returns true if a list is empty or the number of one of its names is among `ids`.
+/// Returns true if a list is empty, or if one of its names has a number that is among `ids`.
 bool names_one_of(const std::vector<std::string>& list, IdTable& numbers, const JobIdentity& applicant,
                   const std::vector<std::uint32_t>& ids) {
     if (list.empty()) return true;
@@ -127,7 +128,8 @@ JobIdentity own_job_identity(const Environment& environment, const std::string& 
     }
     const auto value = [&](std::string_view name) { return value_of(environment, name); };
     const BatchSystem* const names = find_batch_system(value);
-    if (names != nullptr && applicant.has_real_user_ids) {  // else the folder may only be hidden
+    // In a user namespace, the folder of confirmed jobs may exist but be hidden, so the variables do not count there.
+    if (names != nullptr && applicant.has_real_user_ids) {
         const std::string_view id = value(names->id);
         if (applicant.job.empty()) applicant.job = id;
         if (applicant.job == id && !names->account.empty()) applicant.account = value(names->account);

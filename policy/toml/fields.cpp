@@ -51,7 +51,7 @@ std::vector<const toml::node*> items_of_entry(const TomlEntry& entry, ErrorColle
     if (!array) return {entry.value};
     std::vector<const toml::node*> items;
     for (const toml::node& item : *array) items.push_back(&item);
-    // An empty list is refused: it could mean nothing or everything.
+    // An empty list is refused, because it could mean nothing or everything.
     if (items.empty())
         report.add_error(position_of(*entry.value), entry.key + ": found an empty list; omit the key instead");
     return items;

@@ -67,7 +67,7 @@ void assign_if_read(Target& target, std::optional<T> value) {
     if (value) target = *std::move(value);
 }
 
-// Functions for rows of Key. Each reads one field of the target.
+// The following functions are for rows of TableKey. Each reads one field of the target.
 template <auto field, class Target>
 void read_string_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     assign_if_read(target.*field, read_string(entry, report));
@@ -81,7 +81,7 @@ void read_positive_into(const TomlEntry& entry, Target& target, ErrorCollector& 
     constexpr NumberRange positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
     assign_if_read(target.*field, read_number(entry, positive, "a number greater than 0", report));
 }
-/// Reads a whole number from `least` to `most`, or with the largest `most`, from `least` on.
+/// Reads a whole number from `least` to `most`. If `most` is INT64_MAX, messages name no upper limit.
 template <auto field, std::int64_t least, std::int64_t most = INT64_MAX, class Target>
 void read_whole_number_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     const auto* number = value_as<std::int64_t>(*entry.value);
@@ -95,7 +95,7 @@ void read_word_into(const TomlEntry& entry, Target& target, ErrorCollector& repo
     assign_if_read(target.*field, read_word(entry, words, report));
 }
 
-/// Reads globs: a string, or a list of strings.
+/// Reads a glob, or a list of globs.
 template <auto field, class Target>
 void read_globs_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     for (const toml::node* item : items_of_entry(entry, report)) {
@@ -111,7 +111,7 @@ void read_globs_into(const TomlEntry& entry, Target& target, ErrorCollector& rep
     }
 }
 
-/// Reads names or numbers: one, or a list of them.
+/// Reads a name or a number, or a list of names and numbers.
 template <auto field, class Target>
 void read_names_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     for (const toml::node* item : items_of_entry(entry, report)) {
@@ -126,7 +126,7 @@ void read_names_into(const TomlEntry& entry, Target& target, ErrorCollector& rep
     }
 }
 
-/// Reads `split_k`. Only 1 is a limit that cublasLt can be given: other numbers are choices of its own.
+/// Reads `split_k`. Only 1 is allowed, because cublasLt has no way to limit split-K to another number.
 template <auto field, class Target>
 void read_split_k_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     const auto* number = value_as<std::int64_t>(*entry.value);
@@ -142,7 +142,7 @@ void read_reduction_into(const TomlEntry& entry, Target& target, ErrorCollector&
     (target.*field).reduces_in_compute_type = true;
 }
 
-/// Reads into `target` the entries of a table that `keys` lists. Reports other entries as unknown.
+/// Reads the entries of a table that `keys` lists into `target`. Reports all other entries as unknown.
 template <class Target, std::size_t count>
 void read_entries(const toml::table& table, std::string_view section, const TableKey<Target> (&keys)[count],
                   Target& target, ErrorCollector& report) {
@@ -158,7 +158,7 @@ void read_entries(const toml::table& table, std::string_view section, const Tabl
     }
 }
 
-/// Reads an entry, whose value must be a table, by read_entries().
+/// Reads the table that is the value of `entry`, by read_entries(). Reports a value that is not a table.
 template <class Target, std::size_t count>
 void read_table(const TomlEntry& entry, const TableKey<Target> (&keys)[count], Target& target,
                 ErrorCollector& report) {
@@ -175,7 +175,7 @@ void read_table_into(const TomlEntry& entry, Target& target, ErrorCollector& rep
 }
 
 /// Appends the rules of the `rule` entry. A rule with an error is reported and still appended, so that the numbers of
-/// the others stay right. The caller must not apply the rules of a file with errors.
+/// the other rules stay right. The caller must not apply the rules of a file with errors.
 void read_rules(const TomlEntry& entry, std::vector<Rule>& rules, ErrorCollector& report);
 
 }  // namespace fp32shim::policy

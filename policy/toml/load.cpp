@@ -48,7 +48,8 @@ LoadedPolicy read_policy(std::string_view text, const std::string& file) {
 LoadedPolicy load_policy(const Environment& environment, const PolicyLoadOptions& options) {
     LoadedPolicy loaded, ignored;
     if (options.elevated) return loaded;
-    // The environment names the user's file, but its own settings come last.
+    // The environment is read first because it names the user's file, and again last because its settings override
+    // files.
     PolicyDraft environment_settings;
     read_environment(environment, environment_settings, ignored.errors, ignored.warnings);
     if (environment_settings.disabled) {

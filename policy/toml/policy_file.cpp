@@ -73,7 +73,7 @@ bool is_owned_by(const struct stat& status, uid_t owner) {
     return status.st_uid == owner || (status.st_uid == overflow_user && !is_mapped_user(overflow_user));
 }
 
-/// Returns the reason to refuse the file; empty if only `owner` can write it.
+/// Returns the reason to refuse the file, or an empty text if only `owner` can write it.
 std::string why_others_may_write(const struct stat& status, uid_t owner) {
     const std::string user = owner == 0 ? "root" : "user " + std::to_string(owner);
     if (!is_owned_by(status, owner))
@@ -109,7 +109,7 @@ bool has_real_user_ids() {
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner) {
     struct stat found {};
     if (stat(path.c_str(), &found) != 0) {
-        const int error = errno;  // kept, since building the text may change errno
+        const int error = errno;  // errno is kept, because building the text may change it
         PolicyFile file = unreadable_file(error);
         file.is_absent = error == ENOENT || error == ENOTDIR;
         return file;
@@ -117,7 +117,7 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
     if (!S_ISREG(found.st_mode)) return file_with_problem("is not a regular file");
     if (is_kernel_file(path)) return file_with_problem("is a kernel file, not a file on a disk");
 
-    // O_NONBLOCK: the file may have been replaced by one that would block.
+    // O_NONBLOCK is set because the file may have been replaced by a file that would block.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat opened {};
     if (file.number() < 0 || fstat(file.number(), &opened) != 0) return unreadable_file(errno);

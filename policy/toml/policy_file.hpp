@@ -11,19 +11,19 @@ namespace fp32shim::policy {
 struct PolicyFile {
     std::string bytes;       ///< contents, up to one byte more than a policy may have
     std::string problem;     ///< error and remedy; empty if the file was read
-    bool is_absent = false;  ///< true: there is no file of that name
+    bool is_absent = false;  ///< true if there is no file of that name
 };
 
 /// Reads the file at `path`. Opens regular files only: a pipe or terminal may block, and opening a device may have
-/// effects. Files in /proc, /sys and the like may block too, and are refused. `owner`: the user who must own the file
-/// and be the only one who may write it; absent: any user.
+/// effects. Files in /proc, /sys and the like may block too, and are refused. `owner` is the user who must own the
+/// file and who alone may write it. If it is absent, any user may.
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner);
 
-/// Returns true if `path` is a folder of root into which nobody else may write.
+/// Returns true if `path` is a folder that belongs to root and into which nobody else may write.
 bool is_root_only_folder(const std::string& path);
 
-/// Returns true if the process is in no user namespace, or in one with the ids of the machine. In others, whoever
-/// made the namespace chose the ids, and may have replaced every file.
+/// Returns true if the process is in no user namespace, or in one with the ids of the machine. In any other
+/// namespace, whoever made it chose the ids, and may have replaced every file.
 bool has_real_user_ids();
 
 }  // namespace fp32shim::policy

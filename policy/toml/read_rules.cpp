@@ -13,7 +13,8 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Limit on the number of rules: every call may try all of them, and every pair is compared for shadowing.
+/// The largest number of rules. It is limited because every call may try all rules, and because every pair of rules
+/// is compared to find shadowed ones.
 constexpr std::size_t max_rules = 1000;
 
 void read_devices(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {
@@ -92,9 +93,9 @@ constexpr TableKey<Tolerance> tolerance_keys[] = {
 
 constexpr std::string_view fixed_point_word = "fixed";
 
-/// Reads `fixed:N`.
+/// Reads the precision `fixed:N`, where N is a number of bits.
 void read_fixed_point(const TomlEntry& entry, std::string_view text, Rule& rule, ErrorCollector& report) {
-    constexpr int fewest_bits = 8, most_bits = 53;  // cuBLAS has 8 bits a slice; a float64 has 53
+    constexpr int fewest_bits = 8, most_bits = 53;  // one slice of cuBLAS has 8 bits, and a float64 has 53
     rule.precision = Precision::fixed;
     int bits = 0;
     const std::string_view digits = text.substr(std::min(fixed_point_word.size() + 1, text.size()));
@@ -108,8 +109,8 @@ void read_fixed_point(const TomlEntry& entry, std::string_view text, Rule& rule,
                              "; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");
 }
 
-/// Reads a precision, or a tolerance. With a tolerance, the rule's precision becomes the cheapest that audits may
-/// choose.
+/// Reads the key `precision`: a precision, or a table with a tolerance. With a tolerance, the rule's precision
+/// becomes the cheapest precision that audits may choose.
 void read_precision(const TomlEntry& entry, Rule& rule, ErrorCollector& report) {
     const auto* table = entry.value->as_table();
     const auto* text = value_as<std::string>(*entry.value);
@@ -124,7 +125,8 @@ void read_precision(const TomlEntry& entry, Rule& rule, ErrorCollector& report) 
                          "precision has no tolerance; write precision = { tolerance = 1e-3 }");
 }
 
-/// Largest number of bits that a rule can ask cuBLAS to keep. cuBLAS names no limit; a recording can hold no more.
+/// The largest number of bits that a rule can ask cuBLAS to keep. cuBLAS names no limit, but a recording can hold no
+/// larger number.
 constexpr std::int64_t max_mantissa_bits = 127;
 
 void read_conditions(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {
@@ -160,7 +162,7 @@ double highest_upper_bound(const std::vector<NumberRange>& ranges) {
                           : std::ranges::max(ranges, {}, &NumberRange::highest).highest;
 }
 
-/// Returns an obvious reason why no call can satisfy the rule; empty: there is none.
+/// Returns an obvious reason why no call can satisfy the rule, or an empty text if there is none.
 std::string why_rule_never_applies(const Rule& rule) {
     const Conditions& when = rule.when;
     if (!rule.unless.empty() && when == rule.unless) return "unless is the same as when";
@@ -188,7 +190,8 @@ bool shadows(const Rule& earlier, const Rule& later) {
 
 std::string label(const Rule& rule) { return "rule " + in_quotes(rule.name); }
 
-/// A rule that is being read. `is_valid`: it has no errors so far. Other rules are compared only with valid ones.
+/// A rule that is being read. `is_valid` is true as long as the rule has no errors. Only valid rules are compared
+/// with each other.
 struct RuleDraft {
     Rule rule;
     TextPosition at;
@@ -245,8 +248,8 @@ void check_precision_of_dtype(const toml::table& table, const Rule& rule, ErrorC
     }
 }
 
-/// Reports a rule whose element types, devices or functions leave one of its keys without effect, and one that names
-/// a half type without a key that decides something about half products.
+/// Reports a rule whose element types, devices or functions leave one of its keys without effect. Also reports a rule
+/// that names a half type but has no key that decides something about half products.
 void check_keys_have_effect(const toml::table& table, const Rule& rule, ErrorCollector& report) {
     const std::vector<Dtype>& types = rule.when.dtype;
     const bool has_half = std::any_of(types.begin(), types.end(), is_half);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view version = FP32SHIM_VERSION;
 constexpr std::size_t largest_policy = 1 << 20;
-constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen segments of a recording
+constexpr std::uint64_t smallest_recording = 1 << 20;  // the size of sixteen segments of a recording
 constexpr std::int32_t first_tf32_capability = 80;
 
 void read_default(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
@@ -99,7 +99,7 @@ constexpr TableKey<FloorException> exception_keys[] = {
     {"account", read_names_into<&FloorException::account>},
 };
 
-/// Appends the tables [[limits.except]]. One with an error is reported and still appended.
+/// Appends the tables [[limits.except]]. A table with an error is reported and still appended.
 void read_exceptions(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     constexpr std::size_t most = 100;
     const auto* array = entry.value->as_array();
@@ -181,7 +181,8 @@ constexpr TableKey<PolicyDraft> root_keys[] = {
                 ErrorCollector& report) { read_rules(entry, draft.rules, report); }},
 };
 
-/// Returns true if this version can read the file. If not, reports only that: newer keys would look unknown.
+/// Returns true if this version can read the file. If it cannot, reports no other errors, because newer keys would
+/// look like unknown keys.
 bool is_for_this_version(const toml::table& root, ErrorCollector& report) {
     if (const toml::node* node = root.get("requires")) {
         const auto* constraint = value_as<std::string>(*node);
@@ -206,7 +207,7 @@ bool is_for_this_version(const toml::table& root, ErrorCollector& report) {
     return false;
 }
 
-/// Replaces the floor of the file just read by that of its first exception that holds.
+/// Replaces the floor of the file just read by the floor of its first exception that holds.
 void apply_exceptions(PolicyDraft& file) {
     for (FloorException& exception : file.exceptions) exception.file_floor = file.floor;
     FloorException* const holds =
@@ -214,7 +215,8 @@ void apply_exceptions(PolicyDraft& file) {
     if (holds == nullptr) return;
     holds->holds = true;
     const bool allows_more = holds->allow_bf16x9.value_or(false) && !file.file_allows_bf16x9.value_or(false);
-    if (holds->floor >= file.floor && !allows_more) return;  // `check` says that it has no effect
+    // `fp32shim check` reports that the exception has no effect.
+    if (holds->floor >= file.floor && !allows_more) return;
     file.floor = std::min(file.floor, holds->floor);
     if (allows_more) file.file_allows_bf16x9 = true;
     (file.floor_exception += file.floor_exception.empty() ? "" : ", ") += holds->name;

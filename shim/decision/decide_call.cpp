@@ -17,22 +17,22 @@
 
 namespace fp32shim {
 
-/// The rules of one policy that can match calls of one function from one caller. Call sites share equal lists. Never
-/// freed: a reload makes new lists.
+/// The rules of one policy that can match calls of one function from one caller. Call sites of this function and
+/// caller share the list. Lists are never freed, and a reload of the policy makes new ones.
 struct SiteRuleList {
     const Settings* settings;
     std::string_view function;
     std::string_view caller;
     policy::Device device;
-    std::span<const std::uint16_t> rules;  ///< indices of rules, in the policy's order
+    std::span<const std::uint16_t> rules;  ///< indices of the rules, in the policy's order
     const SiteRuleList* next;
 };
 
 namespace {
 
-// ---- the rules of a policy that can match calls of one site ----
-// All other rules are excluded at the site's first call. So even with hundreds of rules, a call costs only as much as
-// the relevant ones.
+// ---- the rules of a policy that can match calls of one call site ----
+// All other rules are excluded at the first call of the call site. So even if a policy has hundreds of rules, each
+// call tries only the few that can match.
 
 constinit std::atomic<const SiteRuleList*> known_rules{nullptr};
 
@@ -50,7 +50,8 @@ const SiteRuleList* find_site_rules(const Settings& in_force, const policy::Matm
 
 const SiteRuleList& make_site_rules(const Settings& in_force, const policy::MatmulCall& call) {
     policy::CallSiteFacts facts{call.function, call.caller, call.device, std::nullopt};
-    if (call.device == policy::Device::cpu) facts.dtype = call.dtype;  // in cuBLAS, the type differs between calls
+    // Calls of one cuBLAS function can differ in type.
+    if (call.device == policy::Device::cpu) facts.dtype = call.dtype;
     const auto& all = in_force.policy.rules;
     auto* indices = static_cast<std::uint16_t*>(arena_allocate(all.size() * sizeof(std::uint16_t)));
     std::size_t count = 0;
@@ -62,7 +63,7 @@ const SiteRuleList& make_site_rules(const Settings& in_force, const policy::Matm
     return *fresh;
 }
 
-/// Returns the rules that can match calls of this site. Thread-safe, lock-free.
+/// Returns the rules that can match calls of this call site. Thread-safe, lock-free.
 const SiteRuleList& rules_of_site(Site& site, const Settings& in_force, const policy::MatmulCall& call) {
     const SiteRuleList* kept = site.rules.load(std::memory_order_acquire);
     if (kept != nullptr && are_valid_for(*kept, in_force, call)) return *kept;
@@ -86,13 +87,15 @@ policy::PrecisionOverrides overrides() {
     return result;
 }
 
-/// Counts a call among the calls with the same function, sizes, scope and line of Python or, if `line` is empty, of
-/// the same call site. Returns the call's number, from 1, or -1 if there is no room for more counters.
+/// Counts a call in the group of calls that have its function, sizes and scope, and its line of Python or, if `line`
+/// is empty, its call site. Returns the call's number in the group, from 1, or -1 if there is no room for more
+/// counters.
 std::int64_t count_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                         std::string_view line) {
     system::Hash hash;
     for (const std::int64_t size : {call.m, call.n, call.k, call.batch}) hash.add(static_cast<std::uint64_t>(size));
-    hash.add(call.function).add(scope_key()).add(in_force.generation);  // a reload begins new counts
+    // After a reload of the policy, counts begin anew.
+    hash.add(call.function).add(scope_key()).add(in_force.generation);
     if (line.empty()) {
         hash.add(site.number);
     } else {
@@ -111,7 +114,7 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
     system::stderr_line(line.view());
 }
 
-/// Prints a line, once for each rule on a line's text, if no line of the source file has that text.
+/// For each rule on the text of a source line, prints a warning once if no line of the source file has that text.
 void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t> rules,
                         const policy::MatmulCall& call, const where::CallLocation& location) {
     static constinit std::atomic<std::uint64_t> examined_rules[32]{};
@@ -126,8 +129,8 @@ void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t>
     }
 }
 
-/// Decides by the lines of Python that led to the call, or by its number. Not inlined, so that other calls need no
-/// stack for lines.
+/// Decides by the lines of Python that led to the call, or by the call's number. The function is not inlined, so that
+/// calls which need no lines do not need stack for them.
 [[gnu::noinline]] policy::Decision decide_at_location(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call, bool needs_call_number,
                                                       std::span<const std::uint16_t> rules) {
@@ -173,7 +176,7 @@ policy::Decision decide_by_rules(Site& site, const Settings& in_force, policy::M
     return decision;
 }
 
-/// Warns once that rules on scopes do not see the modules of PyTorch, although PyTorch multiplies.
+/// Warns once that rules on scopes do not apply within PyTorch's modules, although PyTorch multiplies.
 void warn_no_module_paths() {
     static constinit system::OncePerProcess said;
     if (said.is_first_call())
@@ -185,7 +188,8 @@ void warn_no_module_paths() {
 }  // namespace
 
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call) {
-    // Read before the overrides, so that a kept decision may be newer than its change_count says, but never older.
+    // The count is read before the overrides, so that a kept decision may be newer than its change_count says, but
+    // never older.
     const std::uint32_t change_count = settings_change_count();
     if (in_force.lacks_module_paths && call.caller.starts_with("libtorch")) warn_no_module_paths();
     if (const ThreadContext* context = existing_thread_context()) call.scope = context->scopes.label();

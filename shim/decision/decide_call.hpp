@@ -1,4 +1,4 @@
-// The second step of a call, its decision: policy::decide, with what this process and thread add to it.
+// Decides the precision of a call by policy::decide(), to which it passes the settings of this process and thread.
 #pragma once
 
 #include "policy/decide.hpp"
@@ -11,8 +11,8 @@ namespace fp32shim {
 /// sizes or locations, the thread keeps the decision for later equal calls. Thread-safe.
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call);
 
-/// Returns the strictest floor (lowest precision that may run) in force on this thread, from file, environment, API
-/// and scopes.
+/// Returns the strictest floor (lowest precision that may run) that applies to this thread. Files, the environment,
+/// the C API and scopes can set floors.
 policy::Floor floor_in_force(const Settings& in_force);
 
 }  // namespace fp32shim

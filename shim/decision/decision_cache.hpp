@@ -1,5 +1,5 @@
-// Decisions that depend on sizes or locations, kept by one thread. The key holds every input of a decision that can
-// change, so deciding again would give the same result.
+// Keeps the decisions of one thread that depend on sizes or locations. The key of a kept decision holds every input
+// that can change, so deciding again would give the same result.
 #pragma once
 
 #include <array>
@@ -13,22 +13,22 @@
 
 namespace fp32shim {
 
-/// The inputs of a decision made outside all scopes. Other inputs are left out: they are the same for all calls of
-/// the site, or `generation` or `change_count` changes with them.
+/// The inputs of a decision that is made outside all scopes. Inputs that are the same for all calls of a call site
+/// are left out, and so are inputs with which `generation` or `change_count` changes.
 struct DecisionKey {
-    std::uint64_t site;  ///< Site::number; 0: the entry is free
+    std::uint64_t site;  ///< Site::number; 0 if the entry is free
     std::int64_t m, n, k, batch;
     std::int32_t compute_capability;
     policy::Dtype dtype;
     std::uint32_t generation;    ///< Settings::generation
     std::uint32_t change_count;  ///< settings_change_count()
-    std::uint64_t location = 0;  ///< where::location_key(); 0: no rule depends on it
+    std::uint64_t location = 0;  ///< where::location_key(); 0 if no rule depends on the location
 
     bool operator==(const DecisionKey&) const = default;
 };
 
-/// The kept decisions of one thread, shared with signal handlers on it. A handler that interrupts find() or keep()
-/// finds nothing and stores nothing. All zeros is an empty object.
+/// The kept decisions of one thread, which signal handlers on this thread use too. A handler that interrupts find()
+/// or store() finds nothing and stores nothing. An object in zeroed memory is empty.
 class DecisionCache {
   public:
     std::optional<policy::Decision> find(const DecisionKey& key) {
@@ -38,7 +38,7 @@ class DecisionCache {
             if (entry.key == key) return entry.decision;
         return std::nullopt;
     }
-    /// Stores a decision. Replaces an older one if no entry is free.
+    /// Stores a decision. If no entry is free, replaces an older decision.
     void store(const DecisionKey& key, const policy::Decision& decision) {
         const system::ReentrancyGuard use(in_use_);
         if (!use) return;
@@ -70,7 +70,8 @@ class DecisionCache {
         const std::uint64_t sum = key.site * 0x62bba1b9f2757641 + part(key.m, 0x7a6f56d50c7a670d) +
                                   part(key.n, 0xbc6aa802aafcc4e7) + part(key.k, 0x6a4a7def0860909f) +
                                   part(key.batch, 0x66d6a2999d170b6b) + key.location;
-        // Evenly spaced sizes give evenly spaced sums; multiplying spreads them over the sets.
+        // Evenly spaced sizes give evenly spaced sums. The multiplication in table_index() spreads such sums over the
+        // sets.
         return sets_[system::table_index(system::fold_high_half(sum), set_bits)];
     }
 

@@ -1,4 +1,5 @@
-// Notes the environment of a recorded process: processor, Python, torch, the libraries that multiply, and devices.
+// Writes the environment of a process into its recording: processor, Python, torch, the libraries that multiply,
+// devices.
 #include "shim/decision/record_call.hpp"
 
 #include <fcntl.h>
@@ -37,14 +38,14 @@ using Buffer = char[512];
 
 // ---- the machine and the program ---------------------------------------------------------------------------------
 
-/// Returns the beginning of a file; empty if it cannot be read.
+/// Returns the beginning of a file, or an empty text if the file cannot be read.
 std::string_view beginning_of(const char* path, Buffer& buffer) {
     return {buffer, system::RawFile(path).read(0, buffer, sizeof buffer)};
 }
 
 std::string_view trimmed(std::string_view text) { return system::trimmed(text, {" \t\n\0", 4}); }
 
-/// Returns the text between two others; empty if the first is not there.
+/// Returns the text between `before` and `after`, or an empty text if `before` does not occur.
 std::string_view text_between(std::string_view text, std::string_view before, std::string_view after) {
     const std::size_t begin = text.find(before);
     if (begin == std::string_view::npos) return {};
@@ -54,7 +55,7 @@ std::string_view text_between(std::string_view text, std::string_view before, st
 
 std::string_view processor_name(Buffer& buffer) {
 #if defined(__x86_64__)
-    // The brand string, which /proc/cpuinfo shows too.
+    // CPUID gives the brand string, which /proc/cpuinfo shows too.
     std::uint32_t registers[12] = {};
     for (unsigned i = 0; i < 3; ++i) {
         std::uint32_t* const part = registers + std::size_t{4} * i;
@@ -63,7 +64,7 @@ std::string_view processor_name(Buffer& buffer) {
     std::memcpy(buffer, registers, sizeof registers);
     return trimmed({buffer, sizeof registers});
 #else
-    // The number of the design: 0x00000000410fd0c0 is a Cortex-A76.
+    // MIDR_EL1 tells the design: 0x00000000410fd0c0 is a Cortex-A76.
     return trimmed(beginning_of("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", buffer));
 #endif
 }
@@ -74,7 +75,8 @@ void note_number(EnvironmentFactList& list, EnvironmentFact fact, std::string_vi
     list.add_fact(fact, subject, text.number(number).view());
 }
 
-/// Returns the newest extension of the instruction set that BLAS libraries have kernels for; empty: none is known.
+/// Returns the newest extension of the instruction set for which BLAS libraries have kernels and which this processor
+/// has.
 std::string_view instructions() {
 #if defined(__x86_64__)
     using system::CpuFeature;
@@ -91,7 +93,7 @@ std::string_view instructions() {
     Buffer buffer;
     list.add_fact(EnvironmentFact::processor, {}, processor_name(buffer));
     list.add_fact(EnvironmentFact::instructions, {}, instructions());
-    std::uint64_t allowed[sizeof buffer / sizeof(std::uint64_t)] = {};  // 4096 processors
+    std::uint64_t allowed[sizeof buffer / sizeof(std::uint64_t)] = {};  // enough bits for 4096 processors
     if (system::raw::syscall6(SYS_sched_getaffinity, 0, sizeof allowed, allowed) <= 0) return;
     std::int64_t count = 0;
     for (const std::uint64_t word : allowed) count += __builtin_popcountll(word);
@@ -103,8 +105,8 @@ bool computes_cpu_products(const policy::Policy& policy) { return policy.cpu_mod
 
 constexpr std::string_view own_name = "fp32shim";
 
-/// Notes the version of torch, whose library has this path: that of `torch/version.py` beside its folder, or the one
-/// in the file's name, as in Debian's package.
+/// Records the version of torch, whose library has this path. The version is in `torch/version.py` beside the
+/// library's folder, or in the name of the file, as in Debian's package.
 [[gnu::noinline]] void note_torch(EnvironmentFactList& list, std::string_view path) {
     const std::string_view in_name = text_between(path, "libtorch_cpu.so.", "/");
     if (!in_name.empty()) return list.add_fact(EnvironmentFact::torch, {}, in_name);
@@ -116,7 +118,7 @@ constexpr std::string_view own_name = "fp32shim";
     list.add_fact(EnvironmentFact::torch, {}, text_between(beginning_of(file, buffer), "__version__ = '", "'"));
 }
 
-/// Notes Python and torch, if they are loaded.
+/// Records the versions of Python and torch, if they are loaded.
 [[gnu::noinline]] void note_frameworks(EnvironmentFactList& list) {
     ForeignFunction<const char*()> python_version;
     char torch[400] = "";
@@ -138,13 +140,14 @@ constexpr std::string_view own_name = "fp32shim";
 
 // ---- libraries ---------------------------------------------------------------------------------------------------
 
-/// MKLVersion of mkl_types.h.
+/// The structure MKLVersion of mkl_types.h.
 struct MklVersion {
     std::int32_t numbers[3];
     const char *status, *build, *processor, *platform;
 };
 
-/// The functions by which a library tells what it is; nullptr: it has no such function.
+/// The functions by which a library tells its name, version, kernel and number of threads. Functions that the library
+/// lacks are nullptr.
 struct IdentityFunctions {
     ForeignFunction<const char*()> openblas_config;
     ForeignFunction<const char*()> openblas_kernel;
@@ -177,7 +180,7 @@ void find_openblas(const LoadedObject& object, std::string_view name, ForeignFun
     }
 }
 
-/// Precondition: an elf::ReadGuard is held, as for all functions that search objects.
+/// Returns the functions by which a library identifies itself. Precondition: an elf::ReadGuard is held.
 IdentityFunctions find_identity_functions(const LoadedObject& object) {
     IdentityFunctions found;
     find_openblas(object, "openblas_get_config", found.openblas_config);
@@ -198,7 +201,8 @@ IdentityFunctions find_identity_functions(const LoadedObject& object) {
     return found;
 }
 
-/// Returns the identity of a library, or of one that it needs: Debian's libblas.so.3 calls libopenblas.so.0.
+/// Returns the functions by which a library identifies itself. If it has none, returns those of a library that it
+/// needs: Debian's libblas.so.3 calls libopenblas.so.0.
 IdentityFunctions find_identity_functions_with_needed(const LoadedObject& library) {
     IdentityFunctions found = find_identity_functions(library);
     if (found.is_known()) return found;
@@ -210,7 +214,7 @@ IdentityFunctions find_identity_functions_with_needed(const LoadedObject& librar
     return found;
 }
 
-/// Notes the path of a library's file, without links.
+/// Records the path of a library's file, with links resolved.
 [[gnu::noinline]] void note_file(EnvironmentFactList& list, const LoadedObject& library) {
     const char* const path = library.map->l_name[0] == 0 ? "/proc/self/exe" : library.map->l_name;
     const int descriptor = system::raw::open(path, O_PATH | O_CLOEXEC);
@@ -230,7 +234,7 @@ std::string_view first_word(std::string_view text) { return text.substr(0, text.
 
 std::string_view text_or_empty(const char* text) { return text == nullptr ? std::string_view{} : system::view(text); }
 
-/// Notes the library's version, and the kernel that it has chosen for this processor.
+/// Records the library's version, and the kernel that it has chosen for this processor.
 [[gnu::noinline]] void note_version(EnvironmentFactList& list, std::string_view library,
                                     const IdentityFunctions& identity) {
     char buffer[256];
@@ -251,7 +255,7 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
         version.text("MKL ").text(first_word(text_between(system::view(text), "Version ", "\n")));
         MklVersion facts{};
         if (identity.mkl_kernel != nullptr) identity.mkl_kernel(&facts);
-        // `Intel(R) Advanced Vector Extensions 2 (Intel(R) AVX2) enabled processors`
+        // MKL writes `Intel(R) Advanced Vector Extensions 2 (Intel(R) AVX2) enabled processors`.
         const std::string_view processors = text_or_empty(facts.processor);
         kernel = processors.substr(0, processors.find(" enabled processors"));
     } else if (identity.cublas_property != nullptr) {
@@ -270,15 +274,15 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
     list.add_fact(EnvironmentFact::kernel, library, kernel);
 }
 
-// ---- what is noted already ---------------------------------------------------------------------------------------
+// ---- what is recorded already ------------------------------------------------------------------------------------
 
-/// A library whose facts are noted. Never freed, and never used for another library.
+/// A library whose facts were recorded. The object is never freed, and never used for another library.
 struct NotedLibrary {
     const LoadedObject* object = nullptr;
     std::uint32_t loads = 0;
     IdentityFunctions identity;
-    std::atomic<std::uint32_t> list{0};     // number of the list that has its facts
-    std::atomic<std::int64_t> threads{-1};  // number of threads when the library was last asked
+    std::atomic<std::uint32_t> list{0};     // the number of the fact list that has this library's facts
+    std::atomic<std::int64_t> threads{-1};  // the number of threads when the library was last asked
     std::uint32_t thread_changes = 0;
 
     bool is(const LoadedObject& library) const {
@@ -292,10 +296,12 @@ struct NotedLibrary {
 constexpr std::uint32_t max_noted = 32, max_thread_changes = 8;
 constinit NotedLibrary noted_libraries[max_noted];
 constinit std::atomic<std::uint32_t> noted_count{0};
-constinit std::atomic<std::uint32_t> list_number{0};  // counts the recordings of this process and of its ancestors
+// The number of recordings that this process and its ancestors have begun.
+constinit std::atomic<std::uint32_t> list_number{0};
 constinit std::atomic<std::uint64_t> frameworks_searched_at{0};
-constinit std::atomic<std::uint64_t> noted_devices{0};  // a bit for each
-constinit system::ForkSafeLock environment_lock;        // held while the variables above are changed
+constinit std::atomic<std::uint64_t> noted_devices{0};  // a bit for each CUDA device whose facts were recorded
+// This lock is held while the variables from noted_libraries to noted_devices are changed.
+constinit system::ForkSafeLock environment_lock;
 
 NotedLibrary* find_noted_library(const LoadedObject& library) {
     NotedLibrary* const end = noted_libraries + noted_count.load(std::memory_order_acquire);
@@ -310,7 +316,7 @@ bool has_device(const policy::MatmulCall& call) {
     return call.device == policy::Device::cuda && call.device_index >= 0;
 }
 
-/// Returns true if a call shows nothing that is not noted yet.
+/// Returns true if everything that a call shows about its environment is already recorded.
 bool is_all_noted(const LoadedObject* provider, const policy::MatmulCall& call) {
     constexpr auto relaxed = std::memory_order_relaxed;
     if (frameworks_searched_at.load(relaxed) != current_stamp()) return false;
@@ -339,7 +345,8 @@ NotedLibrary* find_or_add_noted(const LoadedObject& library) {
     return &added;
 }
 
-/// Notes new facts about a library. `shim_takes_its_threads`: the shim itself takes as many threads as the library.
+/// Records new facts about a library. `shim_takes_its_threads` is true if the shim itself uses as many threads as the
+/// library.
 void note_library(EnvironmentFactList& list, const LoadedObject& library, bool shim_takes_its_threads) {
     NotedLibrary* const known = find_or_add_noted(library);
     if (known == nullptr) return;

@@ -30,14 +30,15 @@ std::uint64_t current_call_time(const Settings& in_force) {
     if (record::counter_traps.load(std::memory_order_relaxed))
         return static_cast<std::uint64_t>(system::raw::clock_ns(CLOCK_MONOTONIC));
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);  // the vdso reads the counter, without a system call
+    clock_gettime(CLOCK_MONOTONIC, &now);  // the vdso reads the processor's counter, without a system call
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                      const policy::Decision& decision, const ExecutionOutcome& done,
                                      where::CallLocation& location) {
-    const system::ErrnoAndFloatGuard kept;  // made for a new row only: calls of other rows are counted
+    // This guard costs little, because in a recording the function runs only for a new row.
+    const system::ErrnoAndFloatGuard kept;
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;
@@ -72,7 +73,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
 
 namespace {
 
-/// Returns the recording's key of a decision. Decisions with equal keys share a row.
+/// Returns the key of a decision in the recording. Decisions with equal keys share a row of the recording.
 std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                      const policy::Decision& decision, const ExecutionOutcome& done) {
     system::Hash hash;
@@ -98,7 +99,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     return hash.value();
 }
 
-/// Returns the thread's writer to its old recording, and gets one in this recording.
+/// Gives the thread's writer back to the recording that it belongs to, and gets a writer in `recording`.
 [[gnu::noinline, gnu::cold]] void change_writer(ThreadContext& context, record::Recording& recording) {
     const system::SignalHold hold;
     const system::ErrnoAndFloatGuard kept;
@@ -111,7 +112,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (context.writer == nullptr) context.writer = recording.attach_thread();
 }
 
-/// Returns this thread's context, with a writer in this recording; nullptr if there is no memory.
+/// Returns this thread's context with a writer in `recording`, or nullptr if there is no memory.
 [[gnu::always_inline]] inline ThreadContext* context_in(record::Recording& recording) {
     ThreadContext* const context = thread_context();
     if (context == nullptr) return nullptr;
@@ -129,7 +130,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (key.value == 0) {
         key.value = key_of(site, in_force, call, decision, done);
     } else {
-        // The express lane reads the processor's counter for each event, which must not trap.
+        // If every call is logged, the express lane reads the processor's counter for each call. So it is then used
+        // only if reading the counter does not trap.
         const bool may_pass = !in_force.log_every_call || !record::counter_traps.load(std::memory_order_relaxed);
         context->writer_change_count = may_pass ? key.change_count : 0;
         context->writes_every_call = in_force.log_every_call;
@@ -154,11 +156,11 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 }
 
 // ---- decisions that were shown already ---------------------------------------------------------------------------
-// `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct decision once. Not inlined: recorded calls do
-// not need this code.
+// `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct decision once. The functions are not inlined,
+// because recorded calls do not need this code.
 
-/// Returns a hash of the values that a row of a recording would have, so lines and rows tell the same decisions
-/// apart.
+/// Returns a hash of the values that a row of a recording would have, so that lines of a log tell decisions apart as
+/// rows of a recording do.
 std::uint64_t hash_of(const record::DecisionEvent& event) {
     system::Hash hash;
     record::format::RowContent content{};
@@ -169,8 +171,8 @@ std::uint64_t hash_of(const record::DecisionEvent& event) {
     return hash.add({reinterpret_cast<const char*>(&content), sizeof content}).value();
 }
 
-/// Returns the group of calls with this decision. If there is no room for it, prints one line once and returns
-/// nullptr.
+/// Returns the group of the calls with this decision. If there is no room for another group, prints a message the
+/// first time and returns nullptr.
 [[gnu::noinline]] audit::CallGroup* group_of(const record::DecisionEvent& event) {
     audit::CallGroup* const group = audit::find_or_add_group(hash_of(event));
     static constinit system::OncePerProcess said;
@@ -204,8 +206,8 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     if (!every_call && (group == nullptr || group->was_shown_in_log())) return;
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
-    // Signals are held: a handler that multiplies must not overwrite the line that it interrupted. One that leaves by
-    // siglongjmp must not leave a decision marked as shown that was not written.
+    // Signals are held for two reasons. A handler that multiplies must not overwrite the line that it interrupted. A
+    // handler that leaves by siglongjmp must not leave a decision that is marked as shown but was not written.
     const system::SignalHold hold;
     if (group != nullptr && !group->mark_shown_in_log()) return;
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
@@ -214,7 +216,7 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
 
 namespace {
 
-/// Appends a bound such as `, |A| < 2^67`, by which a reader can see that the product had to overflow.
+/// Appends a bound such as `, |A| < 2^67`, which shows a reader why the product had to overflow.
 void append_limit(system::LineWriter& line, std::string_view name, const record::ExponentRange& exponents) {
     if (exponents.lowest > exponents.highest) return;
     line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
@@ -240,7 +242,7 @@ void append_made(system::LineWriter& line, const record::Audit& found, bool is_b
 void append_received(system::LineWriter& line, const record::Audit& found) {
     const std::string_view operand = record::nonfinite_operand_name(found);
     line.texts("first product that received NaN or infinity: ", nonfinite_word(found), " in ", operand);
-    if (operand.size() > 1) return;  // alpha and beta
+    if (operand.size() > 1) return;  // the operand is alpha or beta, which has no rows
     line.text(", row ").number(found.worst_row).text(", column ").number(found.worst_column);
 }
 
@@ -250,7 +252,7 @@ void report_nonfinite(const Site& site, const Settings& in_force, const policy::
                       const policy::Decision& decision, const ExecutionOutcome& done, const record::Audit& found) {
     ThreadContext* const context = thread_context();
     if (context == nullptr) return system::stderr_line("a product produced NaN or infinity from finite operands");
-    // Signals are held, since lines about products in signal handlers are written into the same buffer.
+    // Signals are held, because a product in a signal handler would write its line into the same buffer.
     const system::SignalHold hold;
     const std::span<char> buffer(context->log_buffer);
     system::LineWriter line(buffer);

@@ -1,4 +1,4 @@
-// The last step of a call: writes its decision into a recording, a log or a line on stderr.
+// Writes the decision on a call into a recording, a log or a line on stderr. This is the last step of a call.
 #pragma once
 
 #include <optional>
@@ -14,49 +14,52 @@
 
 namespace fp32shim {
 
-/// The recorded part of a plan: it tells how the decision was honoured.
+/// The part of a plan that is recorded. It tells how the decision was carried out.
 struct ExecutionOutcome {
     record::How how = record::How::forward;
     policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
-    std::string_view detail{};  ///< static text that explains `reason`
+    std::string_view detail{};  ///< a static text that explains `reason`
     std::optional<policy::AppliedFormat> actual{};
-    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< of a half product on a GPU
+    /// The type in which a half product on a GPU would have added.
+    policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     std::optional<int> status{};
-    std::uint8_t mantissa_bits = 0;     ///< see record::DecisionEvent
-    policy::AlgorithmText algorithm{};  ///< the algorithm of cublasLt that ran; empty: there was none
+    std::uint8_t mantissa_bits = 0;     ///< see record::DecisionEvent::mantissa_bits
+    policy::AlgorithmText algorithm{};  ///< the algorithm of cublasLt that ran; empty if there was none
 };
 
-/// Returns a text for ExecutionOutcome::detail if several libraries may be the site's provider; otherwise an empty
-/// text.
+/// Returns a text for ExecutionOutcome::detail if several libraries may be the provider of the call site, otherwise
+/// an empty text.
 std::string_view provider_ambiguity_text(const Site& site);
 
-/// The beginning and end of a call on the host, in ticks of the processor for a recording, otherwise in nanoseconds.
+/// The beginning and end of a call on the host. The unit is a tick of the processor's counter for a recording,
+/// otherwise a nanosecond.
 struct CallTime {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
-    std::uint64_t counted_as = 0;  ///< receives the key under which the recording counts the call
+    std::uint64_t counted_as = 0;  ///< record_call() stores here the key under which the recording counts the call
 };
 
 /// Returns the current time in the unit of CallTime. Makes no system call.
 std::uint64_t current_call_time(const Settings& in_force);
 
-/// The key of the row for later calls, which are counted without another decision (blas/govern/express.hpp).
+/// The key under which the recording finds the row for later calls, which are counted without another decision
+/// (blas/govern/express.hpp).
 struct ExpressKey {
-    std::uint64_t value = 0;         ///< 0: none; the row's key is then a hash of all recorded facts
-    std::uint32_t change_count = 0;  ///< settings_change_count() for which the key is valid
+    std::uint64_t value = 0;         ///< 0 if there is none; the row's key is then a hash of all recorded facts
+    std::uint32_t change_count = 0;  ///< the settings_change_count() for which the key is valid
 };
 
 /// Findings about the result of a call, for a recording.
 struct ResultFindings {
     std::span<const record::Audit> audits{};
-    const record::Fingerprint* fingerprint = nullptr;  ///< nullptr: none was taken
+    const record::Fingerprint* fingerprint = nullptr;  ///< nullptr if no fingerprint was taken
     const record::OperandHashes* operands = nullptr;   ///< hashes of the operands of a call with a fingerprint
-    bool is_searched = false;                          ///< the result was searched for NaN and infinity
+    bool is_searched = false;                          ///< true if the result was searched for NaN and infinity
 };
 
-/// Returns this thread's writer in a recording of this process; nullptr if there is no memory.
+/// Returns this thread's writer in `recording`, or nullptr if there is no memory.
 record::ThreadWriter* thread_writer_in(record::Recording& recording);
 
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if the time was not
@@ -71,15 +74,15 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
                                      const policy::Decision& decision, const ExecutionOutcome& done,
                                      where::CallLocation& location);
 
-/// Notes in the recording the facts about the environment (processor, Python, torch, libraries that multiply,
-/// devices) that a call with a new decision shows for the first time. Asks the provider for its version once, and for
-/// its number of threads each time, until eight changes were noted. Precondition: in_force.recording is set. Never
-/// called for calls whose decision is known. Thread-safe.
+/// Writes facts about the environment (processor, Python, torch, libraries that multiply, devices) into the
+/// recording. A call with a new decision adds the facts that it shows for the first time. The provider is asked for
+/// its version once, and for its number of threads each time, until eight changes were written. Precondition:
+/// in_force.recording is set. Never called for calls whose decision is known. Thread-safe.
 void note_environment(const Settings& in_force, const Site& site, const policy::MatmulCall& call);
 
-/// Prints which product made NaN or infinity from finite operands, where in its result, and where in the program; or
-/// which product received them, and where in its operands. Includes the line of Python even if the settings do not
-/// ask for lines. Precondition: is_about_nonfinite(found).
+/// Prints which product made NaN or infinity from finite operands, at which place in its result and in the program,
+/// or which product received NaN or infinity, and at which place in its operands. Includes the line of Python even if
+/// the settings do not ask for lines. Precondition: is_about_nonfinite(found).
 void report_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                       const policy::Decision& decision, const ExecutionOutcome& done, const record::Audit& found);
 

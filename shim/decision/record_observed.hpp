@@ -1,4 +1,4 @@
-// Records products that the shim did not run or change: it was told of them, or saw how they were launched.
+// Records products that the shim did not run or change. It was told of them, or saw how they were launched.
 #pragma once
 
 #include <alloca.h>
@@ -16,9 +16,10 @@
 
 namespace fp32shim {
 
-/// Counts a call that has just ended on this thread, in the recording in force. Calls with the same site and `kind`
-/// share a row; with `with_location`, only if the same lines of the program led to them. `describe(event)` fills in
-/// the row, except for scope and location. It is called for a new row only. Precondition: in_force.recording is set.
+/// Counts a call that has just ended on this thread, in the recording in force. Calls with the same call site and
+/// `kind` share a row of the recording. With `with_location`, they share it only if the same lines of the program led
+/// to them. `describe(event)` fills in a new row, except for scope and location. Precondition: in_force.recording is
+/// set.
 template <class Describe>
 void record_observed_product(const Site& site, const Settings& in_force, std::uint64_t kind, const CallTime& time,
                              bool with_location, const Describe& describe) {
@@ -45,7 +46,8 @@ void record_observed_product(const Site& site, const Settings& in_force, std::ui
         }
         note_environment(in_force, site, event.call);
     });
-    writer->last_product() = last_product;  // a kernel, or an execution of oneDNN, is not what the thread called
+    // fp32shim_last_product() must not report this product, which the thread did not call.
+    writer->last_product() = last_product;
 }
 
 }  // namespace fp32shim

@@ -1,4 +1,4 @@
-// The entry points for aarch64. They work like those of entry/x86_64.S, which explains them.
+// The entry points for aarch64. They work like the entry points for x86-64, which entry/x86_64.S explains.
 //
 // Before the jump only x16, x17 and the flags change. The calling convention lets a function change these at its entry.
 // The return address is in x30.
@@ -18,10 +18,11 @@ fp32shim_site_tables:
     .text
     .set entry_index, 0
 
-// A table of sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at 8, and its ways from 16 on.
-// No way is null. There are too few free registers to keep the table's address, so it is loaded twice. If the table was
-// replaced in between, the new table has more ways: the way exists and at worst holds another site. The site's return
-// address is loaded with acquire order, so that its target is not read earlier.
+// A table of call sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at offset 8, and its
+// entries, pointers to call sites, from offset 16 on. No entry is null. There are too few free registers to keep the
+// table's address, so the address is loaded twice. If the table was replaced between the two loads, the new table has
+// more entries: the computed index exists in it, and at worst its entry holds another call site. The call site's
+// return address is loaded with acquire order, so that its target is not read earlier.
 .macro entry
     .cfi_startproc
     hint    #34                     // bti c
@@ -128,8 +129,8 @@ fp32shim_dlsym_entries_end:
     .cfi_def_cfa_offset 0
 .endm
 
-// Calls fp32shim_find_site() to find the site of a call, and then jumps to the site's target. The entry point itself
-// does this jump if its table already has the site. On entry, w16 contains the entry index.
+// Calls fp32shim_find_site() to find the call site, and then jumps to the call site's target. The entry point jumps
+// there itself if its table already has the call site. On entry, w16 contains the index of the entry point.
     .balign 16
     .type   fp32shim_find_site_gate, %function
 fp32shim_find_site_gate:
@@ -145,8 +146,9 @@ fp32shim_find_site_gate:
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
-// Runs a governed call. fp32shim_govern returns in x1 the address to jump to, or 0. If it returns 0, the function's
-// result is in x0 or, if it is of a floating-point type, in the frame's q0 and q1. On entry, x16 contains the site.
+// Runs a governed call by fp32shim_govern, which returns in x1 the address to jump to with the arguments unchanged, or
+// 0. If it returns 0, the function's result is in x0 or, if it is of a floating-point type, in the frame's q0 and q1.
+// On entry, x16 contains the address of the call site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -173,9 +175,10 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
-// 0 if the call has to be governed. It does not touch vector registers. On entry, x16 contains the site. x8 (the address of a large
-// result) is not saved: no function that comes here has a large result.
+// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to,
+// or 0 if the call has to be governed. It does not change vector registers. On entry, x16 contains the address of the
+// call site. x8 (the address for a large result) is not saved, because no function that uses this gate has a large
+// result.
 #define WORDS_SIZE (16 + 64)
     .balign 64
     .hidden fp32shim_express_gate
@@ -212,8 +215,9 @@ fp32shim_express_gate:
     .cfi_endproc
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
-// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns like fp32shim_govern. All arguments are of
-// integer class, so vector registers are not saved. On entry, x16 contains the site.
+// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns its outcome like fp32shim_govern. All
+// arguments are of integer class, so vector registers are not saved. On entry, x16 contains the address of the call
+// site.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate

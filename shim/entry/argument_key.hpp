@@ -1,5 +1,5 @@
-// A number that tells the different calls of one site apart. The express lanes use it, since they have no time to
-// describe a call.
+// A number that tells different calls from one call site apart. The express lanes (the quick path of recorded calls)
+// use it, because they have no time to describe a call.
 #pragma once
 
 #include <array>
@@ -14,21 +14,22 @@ namespace fp32shim {
 /// in a recording, or the validity of its arguments.
 struct ArgumentKeyLayout {
     static constexpr std::size_t capacity = 16;
-    std::uint8_t count = 0;  ///< number of arguments; 0: no key can be made
+    std::uint8_t count = 0;  ///< the number of arguments; 0 if no key can be made
     std::uint8_t option_count = 0;
-    bool by_reference = false;                     ///< the arguments are pointers (options: to letters), not values
-    bool is_plain_gemm = false;                    ///< the arguments are at key::gemm_positions
-    std::array<std::uint8_t, capacity> offsets{};  ///< byte offsets of the arguments in the frame: options first
+    bool by_reference = false;  ///< true if the arguments are pointers to values (to letters for options), not values
+    bool is_plain_gemm = false;  ///< true if the arguments are at key::gemm_positions
+    /// The byte offsets of the arguments in the frame. The offsets of options come first.
+    std::array<std::uint8_t, capacity> offsets{};
 };
 
-/// Returns the offsets for a function: none if the function's sizes are in arrays, if it takes scalars by value
-/// without a handle (cuBLAS before version 2), if any library may use its name, or if an argument that is not in the
-/// table may come first (Function::returns_complex).
+/// Returns the offsets for a function. Returns none if the function's sizes are in arrays, if it takes scalars by
+/// value without a handle (cuBLAS before version 2), if any library may use its name, or if an argument that is not
+/// in the table may come first (Function::returns_complex).
 ArgumentKeyLayout argument_key_layout(const Function& function);
 
-/// Returns a hash of a call's options and integers and of `salt`. Different calls have the same hash with a chance of
-/// one in 2^64: it may identify a row, but no decision may depend on it. `is_wide`: integers have 64 bits. Returns 0
-/// if an argument that is passed by reference is not a pointer.
+/// Returns a hash of a call's options and integers and of `salt`. The chance that different calls have the same hash
+/// is one in 2^64, so the hash may identify a row of a recording, but no decision may depend on it. `is_wide` is true
+/// if integers have 64 bits. Returns 0 if an argument that is passed by reference is not a pointer.
 [[gnu::always_inline]] inline std::uint64_t argument_key(const ArgumentKeyLayout& arguments, const Frame& frame,
                                                          bool is_wide, std::uint64_t salt);
 
@@ -36,21 +37,21 @@ ArgumentKeyLayout argument_key_layout(const Function& function);
 
 namespace key {
 
-/// Random odd numbers, one for each argument. The sum of all arguments, each multiplied by its number, tells calls
-/// apart as well as a random number would. The multiplications do not depend on each other.
+/// Random odd numbers, one for each argument of a call. The sum of all arguments, each multiplied by its number,
+/// tells calls apart as well as a random number would. The multiplications do not depend on each other.
 inline constexpr std::uint64_t factors[ArgumentKeyLayout::capacity] = {
     0x62bba1b9f2757641, 0x7a6f56d50c7a670d, 0xbc6aa802aafcc4e7, 0x6a4a7def0860909f,
     0x66d6a2999d170b6b, 0x79ba10d3c6bc2c87, 0xa858043e4ed1959f, 0xcf875d30ea497427,
     0xfb0c5ad0cd4eeeab, 0x1a4392fc58ed74c3, 0x69504dea996e1303, 0x8c7713ff7e06c195,
     0xdce8791d31e6283d, 0xb501afccfb9d3bdf, 0x0b8d2f18aa08672d, 0x6e4eb470480438fb};
 
-// Programs call gemm most, and in small sizes, so its offsets are constants.
+// The offsets for gemm are constants, because programs call gemm most often, and often with small sizes.
 template <bool by_reference>
 inline constexpr const ArgumentPositions& gemm_positions =
     by_reference ? families::sgemm.fortran : families::sgemm.cblas;
 
-/// Adds argument `number`, read at `argument`, times its factor to `sum`. Returns false if it should be a pointer but
-/// is not.
+/// Reads argument number `number` at the address `argument`, multiplies it by its factor, and adds it to `sum`.
+/// Returns false if the argument should be a pointer but is not.
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add_argument(const char* argument, std::size_t number, std::uint64_t& sum) {
     if constexpr (by_reference) {
@@ -61,7 +62,8 @@ template <class Value, bool by_reference>
     return true;
 }
 
-/// Adds arguments `begin` up to `end`, each times its factor. Returns false if one should be a pointer but is not.
+/// Adds the arguments from `begin` to before `end`, each times its factor, to `sum`. Returns false if one of them
+/// should be a pointer but is not.
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add_arguments(const ArgumentKeyLayout& arguments, const char* frame,
                                                  std::size_t begin, std::size_t end, std::uint64_t& sum) {

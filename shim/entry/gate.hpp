@@ -1,4 +1,5 @@
-// Declares the functions that the entry points (entry/*.S) call, and those that they export to C++.
+// Declares the C++ functions that the assembly of the entry points (entry/*.S) calls, and the symbols that the
+// assembly exports to C++.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,9 @@ struct SiteTable;
 
 /// The outcome of a call in the shim: the function's result, or an address to jump to.
 struct CallOutcome {
-    std::int64_t value;  ///< the function's result, if any; one of a floating-point type is in the frame instead
-    void* forward_to;    ///< if not nullptr: jump there with the arguments unchanged
+    /// The function's result, if it has one; a result of a floating-point type is in the frame instead.
+    std::int64_t value;
+    void* forward_to;  ///< if this is not nullptr, the gate jumps there with the arguments unchanged
 };
 
 }  // namespace fp32shim
@@ -22,11 +24,12 @@ extern "C" {
 
 fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::uintptr_t return_address);
 fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim::Frame* frame);
-/// Handles a call to a function of cuBLAS. Its frame has no floating-point registers.
+/// Handles a call of a cuBLAS function. `frame` contains no floating-point registers.
 fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, fp32shim::Frame* frame);
 
 #if defined(__x86_64__)
-/// Returns the size of the vector registers in which arguments can arrive: 16, 32 or 64 bytes. Does not touch them.
+/// Returns the size of the vector registers in which arguments can arrive: 16, 32 or 64 bytes. Does not change vector
+/// registers.
 int fp32shim_vector_bytes();
 #endif
 
@@ -34,16 +37,19 @@ int fp32shim_vector_bytes();
 /// Returns nullptr if the call needs a decision. Does not touch vector registers.
 void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame);
 
-/// Returns the address for a reference to the function's name that the loader binds: the entry point, or nullptr.
+/// Returns the address to which the loader binds a reference to the function's name: the entry point, a library's own
+/// variable of this name, or nullptr (shim/sites/missing_names.cpp).
 void* fp32shim_resolve(fp32shim::FunctionIndex function);
 
 void fp32shim_govern_gate();
 void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 
-extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< call sites, by EntryIndex; nullptr: none yet
-extern const char fp32shim_entries[];                             ///< entry points of the table, by FunctionIndex
-extern const char fp32shim_resolvers[];  ///< resolvers of their names, see shim/sites/missing_names.cpp
+/// The table of call sites of each entry point, by EntryIndex; nullptr if the entry point has none yet.
+extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];
+/// The entry points of the functions in the table, in the order of FunctionIndex.
+extern const char fp32shim_entries[];
+extern const char fp32shim_resolvers[];  ///< the resolvers of the functions' names, see shim/sites/missing_names.cpp
 extern const char fp32shim_dlsym_entries[];
 extern const char fp32shim_dlsym_entries_end[];
 }

@@ -1,10 +1,10 @@
-// The entry points for x86-64. Each exported name looks its call site up by the return address and jumps to the site's
-// target, with all argument registers and the whole stack unchanged. So a call that nothing governs costs only these
-// few instructions, whatever its signature, and exceptions and longjmp pass as without the shim.
+// The entry points for x86-64. Each exported function looks up its call site by the return address and jumps to the
+// target of the call site, with all argument registers and the whole stack unchanged. So a call that the shim does not
+// govern costs only a few instructions, whatever its signature, and exceptions and longjmp pass as without the shim.
 //
 // Before the jump only r10, r11 and the flags change. The calling convention lets a function change these at its entry.
-// A site (shim/entry/site.hpp) has its return address at offset 0 and its target at 8. shim/entry/gate.hpp declares the
-// C++ functions that the gates call.
+// A call site (shim/entry/site.hpp) has its return address at offset 0 and its target at offset 8. The gates save a
+// call's arguments and call C++ functions, which shim/entry/gate.hpp declares.
 
 #include "shim/entry/entry_layout.h"
 
@@ -21,8 +21,8 @@ fp32shim_site_tables:
     .text
     .set entry_index, 0
 
-// A table of sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at 8, and its ways from 16 on.
-// No way is null.
+// A table of call sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at offset 8, and its
+// entries, pointers to call sites, from offset 16 on. No entry is null.
 .macro entry
     .cfi_startproc
     endbr64
@@ -53,7 +53,7 @@ fp32shim_site_tables:
     .size   \name, . - \name
 .endm
 
-// Equally spaced, so that an address is first + index * spacing.
+// The entry points are equally spaced, so that an address is first + index * spacing.
     .balign FP32SHIM_ENTRY_SPACING
     .hidden fp32shim_entries
     .globl  fp32shim_entries
@@ -61,7 +61,8 @@ fp32shim_entries:
 #define ROW(symbol, family, form) named_entry symbol;
 #include "shim/table/functions.def"
 
-// The resolvers of the names, in the same order. The loader calls them: see shim/sites/missing_names.cpp.
+// The resolvers of the names, in the order of the entry points. The loader calls them, see
+// shim/sites/missing_names.cpp.
     .set resolver_index, 0
 .macro resolver
     .balign FP32SHIM_RESOLVER_SPACING
@@ -79,7 +80,7 @@ fp32shim_resolvers:
 #define ROW(symbol, family, form) resolver;
 #include "shim/table/functions.def"
 
-// Entry points for addresses from dlsym: equally spaced, so that an address is first + number * spacing.
+// Entry points that dlsym hands out. They are equally spaced, so that an address is first + number * spacing.
     .balign FP32SHIM_DLSYM_ENTRY_SPACING
     .hidden fp32shim_dlsym_entries
     .globl  fp32shim_dlsym_entries
@@ -150,11 +151,11 @@ fp32shim_dlsym_entries_end:
     .cfi_adjust_cfa_offset -8
 .endm
 
-// The search for a site calls the C library, whose vector code clears the upper parts of ymm and zmm registers. A
-// function under a bare name may have arguments there, so this gate saves the registers whole. It restores only parts
-// that were in use: writing a whole register, even with zeros, slows down each later SSE instruction of the thread
-// until something executes vzeroupper. A part counts as in use if one of its saved bits is set; XINUSE (XGETBV) may
-// report too many parts.
+// The search for a call site calls the C library, whose vector code clears the upper parts of ymm and zmm registers. A
+// function that only has the name of a BLAS function may take arguments in these parts, so fp32shim_find_site_gate
+// saves the whole registers. It restores only parts that were in use, because writing a whole register, even with
+// zeros, slows down each later SSE instruction of the thread until vzeroupper is executed. A part counts as in use if
+// one of its saved bits is set. XINUSE (read by XGETBV) is not used, because it may report too many parts.
 .macro for_each_vector instruction, arguments:vararg
     .irp    number, 0, 1, 2, 3, 4, 5, 6, 7
     \instruction \number, \arguments
@@ -169,15 +170,16 @@ fp32shim_dlsym_entries_end:
 .macro add_saved number, offset, kind
     vorps   64 * \number + \offset(%rsp), %\kind\()0, %\kind\()0
 .endm
-// Clears the zero flag if a saved register has a bit set at this offset.
+// Clears the zero flag if a saved register has a bit set in the bytes from `offset` on: 16 bytes for xmm, 32 bytes for
+// ymm.
 .macro test_saved offset, kind
     vxorps  %xmm0, %xmm0, %xmm0
     for_each_vector add_saved \offset, \kind
     vptest  %\kind\()0, %\kind\()0
 .endm
 
-// Calls fp32shim_find_site() to find the site of a call, and then jumps to the site's target. The entry point itself
-// does this jump if its table already has the site. On entry, r11 contains the entry index.
+// Calls fp32shim_find_site() to find the call site, and then jumps to the call site's target. The entry point jumps
+// there itself if its table already has the call site. On entry, r11 contains the index of the entry point.
     .balign 16
     .type   fp32shim_find_site_gate, @function
 fp32shim_find_site_gate:
@@ -213,14 +215,14 @@ fp32shim_find_site_gate:
 4:  vzeroupper
 5:  addq    $(8 * 64), %rsp
     .cfi_adjust_cfa_offset -(8 * 64)
-    restore_arguments               // lower halves, by SSE instructions, which leave the upper halves alone
+    restore_arguments  // restores the lower halves by SSE instructions, which do not change the upper halves
     jmpq    *8(%r11)
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
-// Runs a governed call by fp32shim_govern. It returns in rdx the address to jump to with the arguments unchanged, or 0.
-// If it returns 0, the function's result is in rax or, if it is of a floating-point type, in the frame's xmm0 and xmm1.
-// On entry, r11 contains the site.
+// Runs a governed call by fp32shim_govern, which returns in rdx the address to jump to with the arguments unchanged,
+// or 0. If it returns 0, the function's result is in rax or, if it is of a floating-point type, in the frame's xmm0
+// and xmm1. On entry, r11 contains the address of the call site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -247,8 +249,9 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
-// 0 if the call has to be governed. It does not touch vector registers. On entry, r11 contains the site.
+// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to,
+// or 0 if the call has to be governed. It does not change vector registers. On entry, r11 contains the address of the
+// call site.
     .balign 64
     .hidden fp32shim_express_gate
     .globl  fp32shim_express_gate
@@ -273,8 +276,9 @@ fp32shim_express_gate:
     .cfi_endproc
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
-// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns like fp32shim_govern. All arguments are of
-// integer class, so vector registers are not saved. On entry, r11 contains the site.
+// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns its outcome like fp32shim_govern. All
+// arguments are of integer class, so vector registers are not saved. On entry, r11 contains the address of the call
+// site.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate
@@ -311,7 +315,8 @@ fp32shim_cublas_gate:
 
 // void* dlsym(void* handle, const char* name)
 // void* dlvsym(void* handle, const char* name, const char* version)
-// Names outside the table jump on to the real function, which depends on the address of its caller.
+// The macro lookup_entry makes these functions, which the program calls. For a name that is not in the function table,
+// they jump to the real function, whose result depends on the address of its caller.
 .macro lookup_entry name, wants, answers, real
     .balign 16
     .globl  \name

@@ -1,4 +1,4 @@
-// A function of another library that the shim calls for a purpose of its own.
+// A function of another library that the shim calls for its own purposes.
 #pragma once
 
 #include <cerrno>
@@ -11,8 +11,8 @@ namespace fp32shim {
 template <class Signature>
 class ForeignFunction;
 
-/// The address of a function; nullptr: there is none. A call of the function leaves errno and the floating-point
-/// state as the program had them: a library may initialise itself in its first call, reading files and dividing
+/// The address of a function, or nullptr. A call of the function leaves errno and the floating-point state as the
+/// program had them, because a library may initialise itself in its first call, and then reads files and divides
 /// numbers.
 template <class Result, class... Arguments>
 class ForeignFunction<Result(Arguments...)> {
@@ -26,8 +26,8 @@ class ForeignFunction<Result(Arguments...)> {
         return function_(arguments...);
     }
     /// Calls a short function that does not change the floating-point state, such as one that copies some bytes or
-    /// records an event. Keeps only errno: on the way of every product, keeping that state too would cost more than
-    /// the call.
+    /// records an event. Preserves only errno, because such functions are called in every product, and preserving the
+    /// floating-point state too would cost more than the call.
     Result call_keeping_errno(Arguments... arguments) const {
         const int before = errno;
         const Result result = function_(arguments...);

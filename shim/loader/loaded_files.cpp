@@ -20,9 +20,10 @@
 namespace fp32shim {
 namespace {
 
-/// The files of libraries that the program closed while this process had no recording, each once. Their bindings
-/// cannot be read once they are unloaded. The list goes into the recording when that begins, or into the mark of a
-/// process without a recording. Lock-free, async-signal-safe. Never shrinks.
+/// The files of libraries that the program closed while this process had no recording. Each file is in the list once.
+/// The bindings of a library cannot be read after it is unloaded. When a recording begins, the list is written into
+/// it; a process without a recording writes the list into its mark (record::UnrecordedProcessMark). Lock-free,
+/// async-signal-safe. Never shrinks.
 class ClosedFileList {
   public:
     struct ClosedFile {
@@ -76,7 +77,8 @@ constinit std::atomic<bool> has_bypassing_driver_lookup{false};
 constinit ClosedFileList closed_files;
 
 /// True if the loader may call a function without storing its address in the slot of a lazily bound reference: with
-/// LD_BIND_NOT, and with libraries that audit the loader. A slot that looks unused then says nothing.
+/// LD_BIND_NOT, and with libraries that audit the loader. In both cases, a slot that looks unused may belong to a
+/// used reference.
 constinit bool slots_may_stay_unused = false;
 
 __attribute__((constructor)) void find_if_slots_may_stay_unused() {
@@ -104,7 +106,8 @@ bool is_stub_at(const elf::ObjectTables& object, ElfW(Addr) address) {
     return is_stub;
 }
 
-/// Beginnings of the names of libraries that multiply by themselves. Some of them import dlsym, for other purposes.
+/// Beginnings of the names of libraries that multiply by themselves. Some of them import dlsym, but not to find
+/// another BLAS.
 constexpr std::string_view multiplying_libraries[] = {
     "libaccelerate", "libacml",     "libarmpl",          "libatlas",   "libblas",     "libblis", "libcblas",
     "libcublas",     "libessl",     "libflexiblas",      "libf77blas", "libgslcblas", "libmkl_", "libnvblas",
@@ -112,7 +115,7 @@ constexpr std::string_view multiplying_libraries[] = {
 };
 
 /// Returns true if a library that was preloaded before the shim may call the shim in turn. Such a library looks
-/// functions up by name, or calls products that it does not define, and it is no known BLAS.
+/// functions up by name, or imports functions for products that it does not define, and it is no known BLAS.
 bool may_call_shim(const elf::ObjectTables& object) {
     const std::string_view file = elf::name_of(object.map);
     if (std::ranges::any_of(multiplying_libraries, [&](std::string_view name) { return file.starts_with(name); }))
@@ -145,8 +148,8 @@ bool leads_past_shim(const elf::ObjectTables& object, const FunctionImport& impo
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + import.slot);
     if (bound == 0 || elf::is_own_code(bound) || is_own_variable(object, import)) return false;
     const ElfW(Sym)& symbol = object.symbols[import.symbol];
-    // A lazily bound reference that was not used yet points into the object's own stubs. If slots may stay unused,
-    // the reference of an object that dlopen opened may be bound past the shim all the same, by RTLD_DEEPBIND.
+    // A lazily bound reference that was not used yet points to a stub of the object itself. If slots may stay unused,
+    // the reference may nevertheless be bound past the shim, namely if dlopen opened the object with RTLD_DEEPBIND.
     const bool is_own_definition = symbol.st_shndx != SHN_UNDEF && bound == object.base + symbol.st_value;
     if (elf::object_contains(object.map, bound) && !is_own_definition)
         return slots_may_stay_unused && !elf::global_scope().contains(object.map);
@@ -179,8 +182,8 @@ bool may_find_driver_past_shim(const link_map* map) {
 
 /// Returns true if a reference of the object to a product is bound, or may be bound, to a function other than the
 /// shim's: because the object was opened with RTLD_DEEPBIND, because the loader searches the object itself first
-/// (DF_SYMBOLIC), or because a BLAS comes before the shim. If kernels are recorded, the same holds for references to
-/// the driver's functions and to dlsym, by which programs find them.
+/// (DF_SYMBOLIC), or because a BLAS comes before the shim. If kernels are recorded, also returns true for such
+/// references to the CUDA driver's functions, and to dlsym, by which programs find the driver's functions.
 bool is_bound_past(const link_map* map) {
     const elf::ObjectTables object = elf::read_object_tables(map);
     bool is_past = false;
@@ -210,7 +213,8 @@ std::uint32_t object_flags(const link_map* map) {
     if (is_bound_past(map)) flags |= record::format::object_is_bound_past;
     if (!notes_bypassing_getenv.load(std::memory_order_relaxed)) return flags;
     if (may_call_getenv_past_shim(map)) flags |= record::format::object_asks_past;
-    // A oneDNN that is linked into the program may get its mode by a call that the shim does not see.
+    // If oneDNN is linked into the program, the program may set oneDNN's verbose mode by a call that the shim does
+    // not see.
     if (map == elf::first_object()) flags |= record::format::object_is_silent;
     return flags;
 }
@@ -233,8 +237,8 @@ bool is_loaded(const record::LoadedFile& file) {
     return false;
 }
 
-/// Adds the files of all loaded objects and of closed ones to `list`. Other findings go into `notes`. Precondition:
-/// an elf::ReadGuard is held.
+/// Adds the files of all loaded objects and of closed ones to `list`. Tells `notes` if a lookup bypassed the shim,
+/// and if the list is incomplete. Precondition: an elf::ReadGuard is held.
 template <class List, class Notes>
 void add_all_files(List& list, Notes& notes) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
@@ -252,7 +256,7 @@ void add_all_files(record::LoadedFileList& objects) {
     add_all_files(walk, objects);
 }
 
-/// Adds to `list` the files that this dlclose may unload. Precondition: an elf::ReadGuard is held.
+/// Adds to `list` the files that a dlclose of `closed` may unload. Precondition: an elf::ReadGuard is held.
 template <class List>
 void add_files_closed_by(const link_map* closed, List& list) {
     const elf::SearchScope scope = elf::local_scope(closed);

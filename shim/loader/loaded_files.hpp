@@ -1,11 +1,12 @@
-// Notes the loaded files in the recording. `fp32shim verify` judges by them whether a library multiplied past the
-// shim.
+// Writes the loaded files into the recording. From them, `fp32shim verify` judges whether a library multiplied
+// without calling the shim.
 //
-// The loader's list is walked when the recording begins, for each new row and each full ring (never for a call whose
-// row is known), and when the program ends by `exit` or `_exit`. Except at the end, the walk is left out if nothing
-// was added since the last one. Before a dlclose, the files that it may unload are noted, since their bindings
-// cannot be read later. The relocations of an object are read once. The walk at the end has to be short: CPython's
-// daemon threads are still running then, and may crash the process if they come back from a product.
+// The loader's list is walked when the recording begins, when a row is added to it, when a thread's ring buffer is
+// full (so never for a call whose row is known), and when the program ends by `exit` or `_exit`. Except at the end,
+// the walk is left out if no object was added since the last walk. Before a dlclose, the files that the call may
+// unload are written, because their bindings cannot be read later. The relocations of each object are read only once.
+// The walk at the end has to be short: CPython's daemon threads are still running at that time, and may crash the
+// process if they come back from a product.
 #pragma once
 
 #include <link.h>
@@ -15,36 +16,38 @@
 
 namespace fp32shim {
 
-/// Notes every loaded file in the recording; the callback of RecordingSettings::record_loaded_objects. Thread-safe,
-/// async-signal-safe.
+/// Writes every loaded file into the recording. This is the callback RecordingSettings::record_loaded_objects.
+/// Thread-safe, async-signal-safe.
 void record_loaded_files(record::Recording& recording);
 
-/// Notes one loaded file in the recording, and what is known of it by now. Precondition: an elf::ReadGuard is held.
+/// Writes one loaded file into the recording, with everything that is known of it so far. Precondition: an
+/// elf::ReadGuard is held.
 void record_loaded_file(record::LoadedFileList& objects, const link_map* map);
 
-/// Makes the later note of a file also say whether the file's calls of getenv may bypass the shim. If they do not,
-/// and the file was not seen to ask for ONEDNN_VERBOSE, a oneDNN in it has executed nothing.
+/// From this call on, a file is written with the fact whether its calls of getenv may bypass the shim. If they
+/// cannot, and the file was not seen to ask for ONEDNN_VERBOSE, a oneDNN in the file has executed nothing.
 void enable_getenv_bypass_check();
 
-/// Makes the later note of a file also say whether the file's calls of the CUDA driver bypass the shim.
+/// From this call on, a file is written with the fact whether its calls of the CUDA driver bypass the shim.
 void enable_driver_bypass_check();
 
-/// Notes that dlsym gave the program a function of the CUDA driver itself, since the settings did not ask for
-/// kernels. The note counts only if they ask for kernels later.
+/// Remembers that dlsym gave the program one of the CUDA driver's own functions, because the settings did not ask for
+/// kernels. This counts as a bypass only if the settings ask for kernels later.
 void note_bypassing_driver_lookup();
 
-/// Notes the files that dlclose of this handle may unload, and if they call products past the shim. Without a
-/// recording (`objects` is nullptr), keeps the notes in memory once keep_closed_files() was called. Thread-safe.
+/// Writes the files that dlclose of `handle` may unload, and whether they call products past the shim. If there is no
+/// recording (`objects` is nullptr), keeps them in memory, provided that keep_closed_files() was called. Thread-safe.
 void record_files_before_closing(record::LoadedFileList* objects, const void* handle);
-/// Makes record_files_before_closing() keep its notes in memory. Called once this process is to have a recording or
-/// mark.
+/// Makes record_files_before_closing() keep files in memory. Called as soon as this process is to have a recording,
+/// or the mark of a process without a recording.
 void keep_closed_files();
 
-/// Notes every loaded file, and if it calls products past the shim. Changes nothing that other code uses, so products
-/// may still be called afterwards.
+/// Writes every loaded file into the recording, and whether it calls products past the shim. Changes nothing that
+/// other code uses, so products may still be called afterwards.
 void record_files_at_exit(record::LoadedFileList& objects);
 
-/// Notes the same files in the mark of a process that has no recording.
+/// Writes every loaded file into the mark of a process without a recording, and whether it calls products past the
+/// shim.
 void record_files_at_exit(record::UnrecordedProcessMark& mark);
 
 /// Returns true if nothing was loaded since the last walk for this recording, by this process or by its parent before
@@ -55,8 +58,8 @@ bool has_loaded_nothing_since(const record::Recording& recording);
 /// some may have been bound since the last walk.
 bool any_object_bypasses_shim();
 
-/// Notes that the program got a product's function from dlsym that is not an entry point of the shim. Without a
-/// recording, keeps the note in case one begins later.
+/// Remembers that dlsym gave the program a product's function that is not an entry point of the shim. Also writes
+/// this into the recording, unless `objects` is nullptr.
 void note_bypassing_lookup(record::LoadedFileList* objects);
 
 }  // namespace fp32shim

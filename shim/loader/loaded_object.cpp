@@ -29,7 +29,7 @@ LoadedObject* find_record(LoadedObject* head, const link_map* map) {
 }
 
 constinit std::atomic<std::uint32_t> walk_count{
-    0};  ///< number of walks of the loader's list that looked for unloaded objects
+    0};  ///< the number of walks of the loader's list that looked for unloaded objects
 
 /// Reuses the record of an unloaded object if its file is loaded at the same address again. Otherwise returns
 /// nullptr.
@@ -48,8 +48,8 @@ LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::str
     return nullptr;
 }
 
-/// Reads the imports of an object. Returns `old`, the table from an earlier load of the file, if the imports are the
-/// same. Returns nullptr if there is no memory.
+/// Reads the imports of an object. Returns `old`, the table from an earlier load of the file, if its content is still
+/// correct. Returns nullptr if there is no memory.
 const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     const elf::ObjectTables object = elf::read_object_tables(map);
     std::size_t count = 0;
@@ -92,7 +92,7 @@ std::uint64_t mix(std::uint64_t hash, const link_map* map) {
 std::uint64_t unload_stamp();
 
 /// Returns a hash of the loader's list. It changes when an object is added or removed, except with a chance of one in
-/// 2^64. It covers names, since another file can be loaded at the address of an unloaded one.
+/// 2^64. The hash covers names, because another file can be loaded at the address of an unloaded one.
 std::uint64_t fingerprint_of_list() {
     std::uint64_t fingerprint = 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
@@ -108,8 +108,8 @@ LoadedObject* loaded_object(const link_map* map) {
     if (LoadedObject* known = find_record(head, map)) return known;
     const std::string_view name = elf::name_of(map);
     LoadedObject* fresh = nullptr;
-    // If another thread was faster, the search is repeated: no object may get two records, or else callers would not
-    // be recognised.
+    // If another thread was faster, the search is repeated, because callers would not be recognised if an object had
+    // two records.
     for (;;) {
         if (LoadedObject* known = find_record(head, map)) return known;
         if (LoadedObject* known = take_over_record(head, map, name)) return known;
@@ -123,12 +123,13 @@ LoadedObject* loaded_object(const link_map* map) {
 
 namespace {
 
-// The objects that contained recent call sites, by address. An entry is valid while no object has been unloaded
-// since.
+// The objects that contained recent call sites, by address. An entry is valid as long as no object has been unloaded
+// after it was stored.
 constexpr std::size_t region_size = 1 << 16;
 constinit std::atomic<LoadedObject*> recent_objects[64]{};
 
-constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< unload_stamp() of the last search for unloads
+/// The unload_stamp() at the last search for unloaded objects.
+constinit std::atomic<std::uint64_t> noticed_unloads{0};
 
 }  // namespace
 
@@ -166,18 +167,20 @@ std::int32_t find_import_symbol(LoadedObject& object, FunctionIndex function) {
 bool mark_unloaded_objects() {
     const std::uint64_t stamp = unload_stamp();
     if (noticed_unloads.load(std::memory_order_acquire) == stamp) return false;
-    // Stamp the records of all objects in the list. Records that keep an older stamp belong to unloaded objects.
+    // This loop stamps the records of all objects in the list. Records that keep an older stamp belong to unloaded
+    // objects.
     const std::uint32_t walk = walk_count.fetch_add(1, std::memory_order_acq_rel) + 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         LoadedObject* known = find_record(bucket_of(map).load(std::memory_order_acquire), map);
-        // Another file may have been loaded at the address of an unloaded one.
+        // The names are compared because another file may have been loaded at the address of an unloaded one.
         if (known != nullptr && system::equal(known->name, elf::name_of(map)))
             known->stamp.store(walk, std::memory_order_release);
     }
     bool any = false;
     for (std::atomic<LoadedObject*>& bucket : buckets) {
         for (LoadedObject* known = bucket.load(std::memory_order_acquire); known != nullptr; known = known->next) {
-            if (known->stamp.load(std::memory_order_acquire) >= walk) continue;  // by this walk or a later one
+            // This walk or a later one found the object.
+            if (known->stamp.load(std::memory_order_acquire) >= walk) continue;
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }
     }
@@ -200,9 +203,9 @@ void search_loader_counts() {
     was_searched.store(true, std::memory_order_release);
 }
 
-/// Returns a number that changes when objects are unloaded; never 0. Computed as the loader's count of objects ever
-/// added minus that of loaded objects. If these counts are unknown, it is a hash of the loader's list, which
-/// additions change as well.
+/// Returns a number that changes when objects are unloaded; never 0. The number is the loader's count of objects ever
+/// added minus its count of loaded objects. If these counts are unknown, the number is a hash of the loader's list,
+/// which additions change as well.
 std::uint64_t unload_stamp() {
     search_loader_counts();
     const std::uint64_t adds = quick_load_generation();

@@ -4,8 +4,9 @@
 
 namespace fp32shim {
 
-/// Searches the objects after this library in the loader's list first, so that a GPU-sharing layer there keeps its
-/// dlsym. Then searches the objects before this library: the C library is among them if this library was opened late.
+/// Searches the objects after this library in the loader's list first. So the dlsym of a GPU-sharing layer among them
+/// is found before that of the C library. Then searches the objects before this library: the C library is among them
+/// if this library was opened late.
 ElfW(Addr) next_definition(std::string_view name) {
     const link_map* own = elf::own_object();
     const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {

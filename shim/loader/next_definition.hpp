@@ -1,4 +1,5 @@
-// Finds the functions that the shim replaces and calls: those of the C library, or of another preloaded library.
+// Finds the functions of the C library, or of another preloaded library, that the shim replaces by its own and then
+// calls.
 #pragma once
 
 #include <link.h>
@@ -8,13 +9,13 @@
 
 namespace fp32shim {
 
-/// Returns the address of the definition of a name that comes next after the shim in load order, or else of the
-/// first one before the shim; 0 if there is none. It belongs to another preloaded library or to the C library. Calls
-/// nothing outside this library.
+/// Returns the address of the first definition of `name` after the shim in load order. If there is none, returns that
+/// of the first definition before the shim, or 0. The definition belongs to another preloaded library or to the C
+/// library. Does not call the loader.
 ElfW(Addr) next_definition(std::string_view name);
 
-/// The function that a hook of the shim calls in turn: the C library's, or that of another preloaded library. Found
-/// on first use.
+/// The function that a hook of the shim replaces and then calls. It belongs to the C library or to another preloaded
+/// library, and is searched for on first use.
 template <class Function>
 class NextFunction {
   public:

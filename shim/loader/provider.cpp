@@ -18,8 +18,9 @@ FunctionBinding bind_to(const link_map* map, std::string_view name, std::string_
     return {loaded_object(map), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
 }
 
-/// Returns true if `earlier` comes before `later` in load order, or if both are the same object. Walks from both at
-/// the same time, since the list may have thousands of objects, and a plugin is near its end.
+/// Returns true if `earlier` comes before `later` in load order, or if both are the same object. Walks from both
+/// objects at the same time, because the list may have thousands of objects, and a plugin is near the end of the
+/// list.
 bool is_loaded_before(const link_map* earlier, const link_map* later) {
     const link_map* behind_later = later;
     for (const link_map* map = earlier; map != nullptr; map = map->l_next) {
@@ -49,9 +50,10 @@ FunctionBinding search_in_load_order(std::string_view name, std::string_view ver
 FunctionBinding search_scopes_of(const link_map* caller, std::string_view name, std::string_view version) {
     const elf::SearchScope global = elf::global_scope();
     if (global.count() == 0) return search_in_load_order(name, version);
-    // The loader binds references when it loads an object. An object that was opened with RTLD_GLOBAL later did not
-    // exist then. So it counts only if no other object has the name (lazy binding). There is no such limit for
-    // callers in the global scope: their own dependencies are in that scope too, later in load order.
+    // The loader binds references when it loads an object. An object that is opened with RTLD_GLOBAL later was not in
+    // the global scope at that time. So its definition counts only if no other object defines the name (which happens
+    // with lazy binding). Callers in the global scope have no such limit, because their own dependencies are later in
+    // load order but also in the global scope.
     const link_map* limit = global.contains(caller) ? nullptr : caller;
     if (const FunctionBinding found = search(global, name, version, limit); found.address != nullptr) return found;
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
@@ -78,9 +80,9 @@ bool share_a_scope(const link_map* left, const link_map* right) {
 }
 
 /// Returns the library and address of a function for a caller that does not import it (the caller uses a pointer or a
-/// tail call). The answer is that of the first object found that imports the function; empty if none does. It is
-/// marked ambiguous if another importer's address differs. `only_beside_caller`: asks only importers that share a
-/// scope with the caller.
+/// tail call). Takes the binding of the first object that imports the function, or returns an empty binding if no
+/// object does. Marks the binding as ambiguous if another importer has a different address. If `only_beside_caller`
+/// is true, considers only importers that share a scope with the caller.
 FunctionBinding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
     const link_map* own = elf::own_object();
     FunctionBinding shared;
@@ -123,7 +125,8 @@ FunctionBinding find_binding(LoadedObject* caller, FunctionIndex function) {
 }
 
 bool is_provided(std::string_view name, std::string_view version) {
-    // From the end, since the loader asks most often for functions of the libraries that it has just loaded.
+    // The search begins at the end of the list, because the loader asks most often for functions of the libraries
+    // that it has just loaded.
     const link_map* map = elf::first_object();
     while (map != nullptr && map->l_next != nullptr) map = map->l_next;
     for (; map != nullptr; map = map->l_prev) {

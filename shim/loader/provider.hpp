@@ -1,7 +1,8 @@
 // Finds the provider of a call: the library to which the caller would have bound without the shim.
 //
-// RTLD_NEXT cannot find it, because it searches only the global scope. It returns NULL for every extension module
-// that Python opens with RTLD_LOCAL, and it picks the wrong library if two versions of one are loaded.
+// dlsym with RTLD_NEXT cannot find the provider, because it searches only the global scope. It returns NULL for every
+// extension module that Python opens with RTLD_LOCAL, and it picks the wrong library if two versions of a library are
+// loaded.
 #pragma once
 
 #include <link.h>
@@ -19,20 +20,22 @@
 namespace fp32shim {
 
 struct FunctionBinding {
-    LoadedObject* provider = nullptr;  ///< nullptr: no library provides the function
+    LoadedObject* provider = nullptr;  ///< nullptr if no library provides the function
     void* address = nullptr;
-    bool by_importers = false;  ///< the caller does not import the name; the answer holds until objects are added
-    bool ambiguous = false;     ///< the caller does not import the name, and importers bind to different libraries
+    /// True if the caller does not import the name; the binding is then valid until objects are added.
+    bool by_importers = false;
+    /// True if the caller does not import the name, and its importers bind to different libraries.
+    bool ambiguous = false;
 };
 
-/// Returns the library and address that a call of this function by `caller` reaches. `caller` is nullptr for code
-/// outside every object. Searches the global scope, then the scopes of the dlopened objects that brought the caller
-/// in, in load order, using the symbol version of the caller's import. A caller that does not import the name (a tail
-/// call through a wrapper, a function pointer, JIT code) gets the provider that all importers share. Never returns an
+/// Returns the library and address that a call of `function` by `caller` reaches. `caller` is nullptr for code
+/// outside every object. Searches the global scope, then, in load order, the scopes of objects opened by dlopen that
+/// contain the caller. Uses the symbol version of the caller's import. A caller that does not import the name (a tail
+/// call through a wrapper, a function pointer, JIT code) gets the provider that the importers share. Never returns an
 /// entry point of the shim. Thread-safe, takes no lock, calls nothing of the loader.
 FunctionBinding find_binding(LoadedObject* caller, FunctionIndex function);
 
-/// Returns true if a loaded object other than the shim defines this name. Calls no other library.
+/// Returns true if a loaded object other than the shim defines this name. Does not call the loader.
 bool is_provided(std::string_view name, std::string_view version);
 
 /// Returns the result of dlsym with RTLD_DEFAULT, called from `caller`, as if the shim were not loaded.
@@ -42,24 +45,24 @@ FunctionBinding find_by_rtld_default(const LoadedObject* caller, std::string_vie
 /// object's link_map.
 FunctionBinding find_by_handle(const void* handle, std::string_view name, std::string_view version);
 
-/// Returns true if a lookup in this handle of dlopen searches the object.
+/// Returns true if dlsym on this handle of dlopen searches the object.
 bool handle_scope_contains(const void* handle, const link_map* object);
 
 /// The result of dlsym with RTLD_NEXT, as if the shim were not loaded.
 struct NextDefinition {
-    bool is_ours = false;     ///< the loader itself would return an entry point of the shim
-    void* address = nullptr;  ///< next definition after the caller, skipping the shim's; nullptr: there is none
+    bool is_ours = false;     ///< true if the loader itself would return an entry point of the shim
+    void* address = nullptr;  ///< the next definition after the caller that is not the shim's, or nullptr
 };
 NextDefinition find_by_rtld_next(const LoadedObject* caller, std::string_view name, std::string_view version);
 
-/// Returns the function of that name in this library alone, or nullptr. Precondition: the library is loaded.
+/// Returns the address of `name` in `library` alone, or nullptr. Precondition: the library is loaded.
 void* find_symbol_in(const LoadedObject& library, std::string_view name);
 template <class Signature>
 void find_symbol_in(const LoadedObject& library, std::string_view name, ForeignFunction<Signature>& function) {
     function = ForeignFunction<Signature>(find_symbol_in(library, name));
 }
 
-/// Calls `visit(LoadedObject&)` for the loaded libraries that this one names as needed (DT_NEEDED), until `visit`
+/// Calls `visit(LoadedObject&)` for the loaded libraries that `library` names as needed (DT_NEEDED), until `visit`
 /// returns true. Precondition: an elf::ReadGuard is held.
 template <class Visit>
 void visit_needed_libraries(const LoadedObject& library, const Visit& visit) {

@@ -1,5 +1,6 @@
-// Families: functions that share operation, operand type and argument list. table/families.def has the rows.
-// `describe` reads arguments by a family's positions; no other part of the shim knows an argument list.
+// Families of functions that have the same operation, operand type and argument list. table/families.def has a row
+// for each family. `describe` reads arguments by a family's positions; no other part of the shim knows an argument
+// list.
 #pragma once
 
 #include <array>
@@ -34,93 +35,98 @@ enum class Role : std::uint8_t {
     c,
     ldc,
     stride_c,
-    batch_count,  ///< number of products in a strided batch
+    batch_count,  ///< the number of products in a strided batch
     group_count,
-    group_size,  ///< array with the number of products in each group; sizes and options are arrays too
-    a_type,      ///< cudaDataType of an operand
+    group_size,  ///< an array with the number of products in each group; sizes and options are arrays too
+    a_type,      ///< the cudaDataType of an operand
     b_type,
     c_type,
     compute_type,
     algorithm,
-    other,  ///< passed on, never read
+    other,  ///< an argument that the shim passes on and never reads
     count
 };
 
-/// Treatment of a function's calls: the shim decides their precision, or only forwards them.
+/// The treatment of a function's calls: the shim decides their precision, or only forwards them.
 enum class Treatment : std::uint8_t {
     governed,    ///< the precision of each call is decided
-    recognised,  ///< logged and forwarded: a product that has no reduced-precision path
-    solve,       ///< logged: a triangular solve, which is never lowered; may run in a fixed order
-    vector,      ///< logged: a product with a vector, which is never lowered; may run in a fixed order
-    opaque,      ///< logged and forwarded: creates kernels or packs operands for later products that go unseen
-    observed,    ///< logged: operands narrower than float32, which stay as they are; cuBLAS may have to add in FP32
-    state,       ///< multiplies nothing: see StateFamily
+    recognised,  ///< logged and forwarded, because the product has no reduced-precision path
+    solve,       ///< logged; a triangular solve, which is never lowered but may run in a fixed order of additions
+    vector,  ///< logged; a product with a vector, which is never lowered but may run in a fixed order of additions
+    opaque,  ///< logged and forwarded; creates kernels or packs operands for later products, which the shim does not
+             ///< see
+    observed,  ///< logged; the operands, narrower than float32, stay as they are, but cuBLAS may have to add in FP32
+    state,     ///< the function multiplies nothing; see StateFamily
 };
 
 /// The number of products in one call, and the way in which their operands are passed.
 enum class Batching : std::uint8_t {
     single,
     strided,
-    groups,    ///< every argument is an array, one entry per group; operands are arrays of pointers
-    pointers,  ///< operands are arrays of pointers, all other arguments are the same for all products; cuBLAS only
+    groups,    ///< every argument is an array with one entry per group; operands are arrays of pointers
+    pointers,  ///< operands are arrays of pointers, and all other arguments apply to all products; cuBLAS only
 };
 
 /// The way in which the CBLAS form passes alpha and beta.
 enum class ScalarPassing : std::uint8_t {
     real,        ///< by value, in floating-point registers
-    by_pointer,  ///< by pointer, to complex numbers or to arrays with an entry per group
-    by_word,     ///< half precision as an unsigned short
-    real_beta,   ///< her2k: alpha by pointer, beta, which is real, by value
-    unread,      ///< by value, in floating-point registers that the shim does not read: cuBLAS before version 2
+    by_pointer,  ///< by pointer to a complex number, or to an array with an entry per group
+    by_word,     ///< by value, as a half-precision number in an unsigned short
+    real_beta,   ///< alpha by pointer, and beta, which is real, by value (her2k)
+    unread,      ///< by value, in floating-point registers that the shim does not read (cuBLAS before version 2)
 };
 
 /// The way to make a cuBLAS function multiply in another format.
 enum class FormatControl : std::uint8_t {
     none,
-    compute_type,  ///< by the compute type, an argument of the function or of an equivalent function
-    math_mode,     ///< by the handle's math mode, changed during the call
-    lt_matmul,     ///< cublasLt: by a changed copy of the descriptor
+    compute_type,  ///< by the compute type, which is an argument of the function or of an equivalent function
+    math_mode,     ///< by the handle's math mode, which the shim changes during the call
+    lt_matmul,     ///< by a changed copy of the descriptor of cublasLt
 };
 
 /// The effect of a function of cuBLAS or of the CUDA driver that multiplies nothing.
 enum class StateEffect : std::uint8_t {
     handle_created,
     handle_destroyed,
-    handle_changed,  ///< changes or tells a setting of the handle other than its math mode
+    handle_changed,  ///< changes or tells a setting of the handle other than the math mode
     math_mode_set,
     math_mode_read,
-    algorithms_found,   ///< cublasLt: searches algorithms, for the product in the form that the shim will run
+    algorithms_found,  ///< cublasLt: searches algorithms; the shim describes the product in the form in which it will
+                       ///< run it
     algorithm_checked,  ///< cublasLt: checks if an algorithm fits a product
-    // The CUDA driver. In parentheses: the argument whose index StateFamily::at is.
-    image_loaded,     ///< loads a module or library from memory (the image)
-    file_loaded,      ///< loads a module or library from a file (its path)
-    image_unloaded,   ///< unloads a module or library (its handle)
-    kernel_found,     ///< finds a function in a module, or a kernel in a library (its name)
-    kernels_listed,   ///< lists all functions of a module, or kernels of a library (the array for their handles)
-    module_found,     ///< finds the module that a library has in the current context (the library)
-    function_found,   ///< finds the function that a kernel has in the current context (the kernel)
-    kernel_launched,  ///< launches a function or kernel (its handle)
-    many_launched,    ///< launches kernels on several devices; not followed
-    graph_launched,   ///< launches a graph (the graph)
-    kernel_in_graph,  ///< adds or changes a kernel node of a graph (the node's parameters)
-    node_in_graph,    ///< adds or changes a node of any kind (the node's parameters)
-    address_found,    ///< looks a function of the driver up (the place for its address)
+    // The effects of functions of the CUDA driver. StateFamily::at is the index of the argument that each line calls
+    // `at`.
+    image_loaded,     ///< loads a module or library from memory; `at` is the image
+    file_loaded,      ///< loads a module or library from a file; `at` is its path
+    image_unloaded,   ///< unloads a module or library; `at` is its handle
+    kernel_found,     ///< finds a function in a module, or a kernel in a library; `at` is its name
+    kernels_listed,   ///< lists all functions of a module, or kernels of a library; `at` is the array for their
+                      ///< handles
+    module_found,     ///< finds the module of a library in the current context; `at` is the library
+    function_found,   ///< finds the function of a kernel in the current context; `at` is the kernel
+    kernel_launched,  ///< launches a function or kernel; `at` is its handle
+    many_launched,    ///< launches kernels on several devices; the shim does not follow these kernels
+    graph_launched,   ///< launches a graph; `at` is the graph
+    kernel_in_graph,  ///< adds or changes a kernel node of a graph; `at` is the node's parameters
+    node_in_graph,    ///< adds or changes a graph node of any kind; `at` is the node's parameters
+    address_found,    ///< looks up a function of the driver; `at` is the place for its address
 };
 
-constexpr int max_words = 24;  ///< highest number of integer-class arguments that `call_words` can pass
+constexpr int max_words = 24;  ///< the highest number of integer-class arguments that `call_words` can pass
 
 /// The index of each role among the integer-class arguments (pointers, integers, enums), or -1 if the function has no
 /// such argument. Floating-point arguments are not counted, since they travel in registers of their own.
 struct ArgumentPositions {
     std::array<std::int8_t, static_cast<int>(Role::count)> word{};
-    std::int8_t alpha_float = -1;  ///< index among the floating-point arguments
+    std::int8_t alpha_float = -1;  ///< the index of alpha among the floating-point arguments
     std::int8_t beta_float = -1;
-    std::int8_t words = 0;  ///< number of integer-class arguments
+    std::int8_t words = 0;  ///< the number of integer-class arguments
 
     constexpr int of(Role role) const { return word[static_cast<std::size_t>(role)]; }
 };
 
-/// A group of functions with one argument list for each name form. Base of ProductFamily and StateFamily.
+/// A group of functions that have one argument list for each name form. It is the base of ProductFamily and
+/// StateFamily.
 struct FunctionFamily {
     Treatment treatment;
     ArgumentPositions fortran;  ///< equal to `cblas` for functions of cuBLAS
@@ -137,17 +143,17 @@ struct ProductFamily : FunctionFamily {
     const ProductFamily* with_compute_type = nullptr;
 };
 
-/// A family of functions that multiply nothing: of cuBLAS, if they report or change settings of later products, or of
-/// the CUDA driver.
+/// A family of functions that multiply nothing. They belong to cuBLAS and report or change settings of later
+/// products, or they belong to the CUDA driver.
 struct StateFamily : FunctionFamily {
     StateEffect effect;
-    std::int8_t at = 0;  ///< in functions of the driver: index of the argument that StateEffect names
+    std::int8_t at = 0;  ///< for functions of the driver, the index of the argument that StateEffect names
 };
 
 using Roles = std::initializer_list<Role>;
 
-/// Returns the positions of the arguments `first`, then `roles`. Leaves out `first` if it is Role::other or among
-/// `roles`. `scalars` tells if alpha and beta travel in floating-point registers, which are counted separately.
+/// Returns the positions of `first`, followed by `roles`. Leaves out `first` if it is Role::other or among `roles`.
+/// `scalars` tells if alpha and beta travel in floating-point registers, which are counted separately.
 constexpr ArgumentPositions argument_positions(Roles roles, Role first, ScalarPassing scalars) {
     ArgumentPositions result;
     result.word.fill(-1);
@@ -173,8 +179,8 @@ constexpr ArgumentPositions argument_positions(Roles roles, Role first, ScalarPa
     return result;
 }
 
-/// Returns a family of CPU functions. `roles` are their arguments without the layout, which comes first in the CBLAS
-/// form, unless there is no matrix.
+/// Returns a family of CPU functions. `roles` are their arguments without the layout. In the CBLAS form, the layout
+/// comes first if the function takes a matrix.
 constexpr ProductFamily blas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                     Treatment treatment, ScalarPassing scalars, Roles roles) {
     const ArgumentPositions fortran = argument_positions(roles, Role::other, ScalarPassing::by_pointer);
@@ -191,7 +197,7 @@ constexpr ProductFamily cublas_family(blas::Operation operation, policy::Dtype d
     return {{treatment, all, all}, operation, dtype, batching, control, with_compute_type};
 }
 
-/// Returns a family of cuBLAS functions from before version 2. Those take no handle.
+/// Returns a family of cuBLAS functions from before version 2, which take no handle.
 constexpr ProductFamily legacy_family(blas::Operation operation, policy::Dtype dtype, Roles roles) {
     const ArgumentPositions all = argument_positions(roles, Role::other, ScalarPassing::unread);
     return {{Treatment::recognised, all, all}, operation, dtype, Batching::single};
@@ -207,7 +213,8 @@ constexpr StateFamily state_family(StateEffect effect, std::int8_t words) {
 }
 
 // clang-format off
-/// Argument lists, without their first argument: the layout in the CBLAS form, the handle in cuBLAS.
+/// The argument lists. Each lacks the first argument, which is the layout in the CBLAS form, and the handle in
+/// cuBLAS.
 namespace roles {
 
 using enum Role;
@@ -236,7 +243,7 @@ inline constexpr Roles
     rot             = {k, a, lda, b, ldb, alpha, beta},
     dot             = {k, a, lda, b, ldb},
     dot_sub         = {k, a, lda, b, ldb, c},
-    dot_by_pointer  = {c, k, a, lda, b, ldb},  // Fortran, as Intel's compilers return a complex number
+    dot_by_pointer  = {c, k, a, lda, b, ldb},  // Fortran functions that return a complex number as Intel's compilers do
     sdsdot          = {k, alpha, a, lda, b, ldb},
     norm            = {k, a, lda},
     trmm_to_c       = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, c, ldc},
@@ -256,7 +263,7 @@ inline constexpr Roles
     gemm_grouped_ex = {trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, group_count, group_size, compute_type},
     syrk_typed      = {uplo, trans_a, n, k, alpha, a, a_type, lda, beta, c, c_type, ldc},
     trsm_pointers   = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, batch_count},
-    // Descriptors hold the sizes and types.
+    // The descriptors among the arguments hold the sizes and types.
     lt_matmul       = {other, other, other, other, other, other, other, other, other, other, other, other, other, other, other};
 
 }  // namespace roles
@@ -268,7 +275,7 @@ constexpr StateFamily driver_family(StateEffect effect, std::int8_t words, std::
     return {{Treatment::state, all, all}, effect, at};
 }
 
-/// The families, one constant per row of table/families.def.
+/// The families. Each row of table/families.def becomes a constant.
 namespace families {
 
 #define BLAS(family, operation, dtype, batching, treatment, scalars, list)                                          \
@@ -294,8 +301,8 @@ namespace families {
 
 }  // namespace families
 
-/// A family that can replace one that no library provides. It takes the same arguments or, for a batch, computes one
-/// product at a time.
+/// A family that can replace another family that no library provides. The replacement takes the same arguments or,
+/// for a batch, computes one product at a time.
 struct StandIn {
     const ProductFamily* missing;
     const ProductFamily* stand_in;

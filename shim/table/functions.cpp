@@ -33,7 +33,8 @@ constexpr Function functions[function_count] = {
 
 namespace {
 
-// A hash table with open addressing, filled at compile time: it must be ready before the first `dlsym`.
+// A hash table with open addressing. It is filled at compile time, because it must be ready before the first call of
+// `dlsym`.
 constexpr std::uint32_t bucket_count = 4096;
 static_assert(function_count * 3 < bucket_count * 2, "keep the hash table sparse");
 

@@ -22,7 +22,7 @@ constexpr std::string_view generated_code = "(code made at run time)";
 UnwindCache* unwind_cache() { return thread_part<UnwindCache>(ThreadPart::unwind_cache); }
 
 /// Returns true for a file that torch.compile wrote into its cache, such as `hl/chlhgf….py`: the file's name has 52
-/// characters, and its folder is named after the second and third of these.
+/// characters, and its folder is named after the second and third of these characters.
 bool is_compiled_by_torch(std::string_view file) {
     constexpr std::size_t size = 52 + 3, folder = 3;
     if (file.size() < folder + size || !file.ends_with(".py")) return false;
@@ -75,8 +75,8 @@ void CallLocation::choose_program_line() {
         if (!chosen_line_) chosen_line_ = location;  // the choice if all frames belong to packages
         const std::string_view file = python_->file_of(*location, buffer_->file);
         if (is_library_file(file)) continue;
-        // Code in a string is the program of `python -c`, or else often code that a package made. So a line of a
-        // file is preferred.
+        // Code whose file is called `<string>` is the program of `python -c`, or often code that a package has
+        // generated. So the line of a real file is preferred.
         const bool is_string = system::equal(file, "<string>");
         if (!is_string || !is_of_string) chosen_line_ = location;
         if (!is_string) break;
@@ -112,7 +112,7 @@ std::string_view CallLocation::source_path(std::span<char> buffer) const {
     return chosen_line_ ? python_->file_of(*chosen_line_, buffer) : std::string_view{};
 }
 
-/// Calls `judge` with the lines of Python, outermost first, until it returns true.
+/// Calls `judge` with each line of Python, outermost first, until it returns true. Returns true if it did.
 bool CallLocation::any_line(const PythonStackLines& lines, bool (*judge)(void* context, std::string_view line),
                             void* context) {
     const auto& self = static_cast<const CallLocation&>(lines);
@@ -127,27 +127,29 @@ bool CallLocation::any_line(const PythonStackLines& lines, bool (*judge)(void* c
     return false;
 }
 
-/// Reads the frame with this index, outermost first: lines of Python, then the call site in compiled code.
+/// Reads frame number `index` of the stack, counted from the outermost frame. The lines of Python come first. The
+/// last frame is the call site in compiled code.
 bool CallLocation::read_frame(const CallStack& stack, std::size_t index, record::StackFrame& frame) {
     const auto& self = static_cast<const CallLocation&>(stack);
     const bool has_caller = self.site_->caller != nullptr;
     if (!has_caller || index + 1 < self.size) return self.read_python_frame(index, frame);
     const LoadedObject& caller = *self.site_->caller;
-    const bool is_known = !is_shared_site(*self.site_);  // a shared site knows only the object of its callers
+    // A call site that many callers share knows only their object.
+    const bool is_known = !is_shared_site(*self.site_);
     frame = self.frame_in(caller,
                           is_known ? self.site_->kept_return_address.load(std::memory_order_relaxed) : caller.base);
     return true;
 }
 
-/// Reads a stack of compiled functions, beginning with the caller.
+/// Reads a stack of compiled functions, which begins with the caller of the BLAS function.
 void CallLocation::read_native_callers(std::size_t max_callers) {
     read_native_stack(max_callers, unwind_cache(), buffer_->native);
     read = read_native_frame;
     size = buffer_->native.count + (buffer_->native.end == NativeStack::StackEnd::outermost ? 0 : 1);
 }
 
-/// Reads the frame with this index, outermost first. If the stack is not whole, the first frame is the reason. The
-/// other frames are locations in programs and libraries.
+/// Reads frame number `index` of the stack, counted from the outermost frame. If the stack is incomplete, the first
+/// frame only tells the reason. All other frames are locations in programs and libraries.
 bool CallLocation::read_native_frame(const CallStack& stack, std::size_t index, record::StackFrame& frame) {
     const auto& self = static_cast<const CallLocation&>(stack);
     const std::size_t from_innermost = self.size - 1 - index;

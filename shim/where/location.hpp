@@ -1,5 +1,5 @@
-// The location of a call in its program: the lines of Python that led to it, and the call site in compiled code, or
-// a stack of compiled functions.
+// The location of a call in its program: the lines of Python that led to the call, and the call site in compiled
+// code. A call without lines of Python can have a stack of compiled functions instead.
 #pragma once
 
 #include <cstddef>
@@ -21,17 +21,18 @@
 
 namespace fp32shim::where {
 
-/// Returns a key of the path to the current call: of the lines of Python or, if the thread runs none, of the compiled
-/// functions. Returns 0 if these settings ask for neither. Thread-safe, takes no lock, does not need the GIL.
+/// Returns a key that identifies the path to the current call: the lines of Python or, if the thread runs no Python,
+/// the compiled functions. Returns 0 if `in_force` asks for neither. Thread-safe, takes no lock, does not need the
+/// GIL.
 std::uint64_t location_key(const Settings& in_force);
 
-/// Combines the key of a row with the key of a location. A row key of 0 (no key) stays 0.
+/// Combines the key of a row of the recording with the key of a location. A row key of 0 (no key) stays 0.
 inline std::uint64_t combined_row_key(std::uint64_t row_key, std::uint64_t location) {
     return row_key == 0 ? 0 : row_key ^ location;
 }
 
 /// Memory for the lines and functions of a location. Callers put it on their stack by alloca, and only if the
-/// settings ask for lines or functions: a thread that multiplies in a signal handler may have a small stack.
+/// settings ask for lines or functions, because a thread that multiplies in a signal handler may have a small stack.
 struct LocationBuffer {
     PythonStack stack;
     NativeStack native;
@@ -43,18 +44,19 @@ struct LocationBuffer {
 /// The location of the call that this thread is making. Valid until the call returns.
 class CallLocation : public record::CallStack, public policy::PythonStackLines, public policy::SourceLineText {
   public:
-    /// Reads nothing yet. `buffer` is memory for a LocationBuffer, aligned to 16 bytes. If it is nullptr, no lines or
-    /// functions are read later.
+    /// The constructor reads no location yet. `buffer` is memory for a LocationBuffer, aligned to 16 bytes. If it is
+    /// nullptr, read_location() reads no lines and no functions.
     explicit CallLocation(void* buffer) : buffer_(buffer == nullptr ? nullptr : new (buffer) LocationBuffer) {}
     CallLocation(const CallLocation&) = delete;
     CallLocation& operator=(const CallLocation&) = delete;
 
-    /// Reads the location: the lines of Python if these settings ask for them. If there are none, reads the compiled
-    /// functions if these settings ask for those.
+    /// Reads the lines of Python if `in_force` asks for them. If there are none, reads the compiled functions if
+    /// `in_force` asks for them.
     void read_location(const Site& site, const Settings& in_force) {
         read_location(site, in_force, in_force.reads_python_lines);
     }
-    /// Reads the location, with or without the lines of Python.
+    /// Reads the lines of Python if `with_python` is true. If there are none, reads the compiled functions if
+    /// `in_force` asks for them.
     void read_location(const Site& site, const Settings& in_force, bool with_python);
     /// Returns the innermost line outside of installed packages and the standard library, such as `train.py:41
     /// Model.forward`. Returns an empty text if that line is unknown.
@@ -66,10 +68,11 @@ class CallLocation : public record::CallStack, public policy::PythonStackLines, 
     std::string_view program_line_for_rules() const {
         return python_frames() == 0 ? reason_without_frames_ : program_line();
     }
-    /// Returns false if the source file of program_line() is known and the text of none of its lines matches one of
-    /// the globs.
+    /// Returns true if the text of any line in the source file of program_line() matches one of `globs`, or if this
+    /// file is not known.
     bool source_matches_any(const std::vector<std::string>& globs) const;
-    /// Returns the source file's path, stored in `buffer`; empty if there is none.
+    /// Returns the path of the source file of program_line(), stored in `buffer`, or an empty text if there is no
+    /// such line.
     std::string_view source_path(std::span<char> buffer) const;
     /// Returns true if the settings ask for lines of Python and the interpreter is known.
     bool has_python_reader() const { return python_ != nullptr; }
@@ -88,11 +91,11 @@ class CallLocation : public record::CallStack, public policy::PythonStackLines, 
     record::StackFrame frame_in(const LoadedObject& object, std::uintptr_t address) const;
     void choose_program_line();
 
-    const Site* site_;  // set by read_location(), like the next member; nothing is read before that
+    const Site* site_;  // read_location() sets `site_` and `in_force_`; nothing reads them earlier
     const Settings* in_force_;
     const PythonReader* python_ = nullptr;
-    std::optional<PythonLocation> chosen_line_;  ///< the line that program_line() returns; absent: there is none
-    std::string_view reason_without_frames_;     ///< the reason why the stack is empty
+    std::optional<PythonLocation> chosen_line_;  ///< the line that program_line() returns, if there is one
+    std::string_view reason_without_frames_;     ///< the reason why there are no lines of Python
     std::size_t where_size_ = 0;
     LocationBuffer* buffer_;
 };

@@ -22,14 +22,14 @@ extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));  // NOLINT(re
 namespace fp32shim::elf {
 namespace {
 
-// The loader's list, and the search scope of each object.
+// Access to the loader's private data: the search scope and the program headers of each object.
 //
 // struct link_map has public fields (l_addr, l_name, l_ld, l_next, l_prev) and private ones after them. glibc has
 // kept this order of some private fields in all versions from 2.17 to 2.41 (include/link.h):
 //     const ElfW(Phdr) *l_phdr; ElfW(Addr) l_entry; ElfW(Half) l_phnum, l_ldnum;
 //     struct r_scope_elem { link_map **r_list; unsigned r_nlist; } l_searchlist;
-// The auxiliary vector also has the main program's l_phdr, l_entry and l_phnum. So the offset is found by searching
-// for these values. If they are not found, nothing private is used.
+// The auxiliary vector also has the main program's l_phdr, l_entry and l_phnum. So the offset of the private fields
+// is found by searching for these three values. If the search fails, no private field is used.
 struct PrivateLinkMapFields {
     const ElfW(Phdr) * headers;
     ElfW(Addr) entry;
@@ -95,7 +95,8 @@ const ElfW(Sym) * check_definition(const ObjectTables& object, std::size_t index
     if (!system::equal(system::view(object.strings + symbol.st_name), name)) return nullptr;
     const SymbolVersion defined = version_of(object, index);
     if (version.empty()) {
-        // A reference without a version binds to the default version or, if there is none, to any.
+        // A reference without a version binds to the default version or, if there is no default version, to any
+        // version.
         if (!defined.hidden) return &symbol;
         if (*fallback == nullptr) *fallback = &symbol;
         return nullptr;
@@ -157,8 +158,8 @@ std::string_view ObjectTables::name() const { return name_of(map); }
 
 std::uint32_t ObjectTables::undefined_symbol_end() const {
     if (gnu_hash == nullptr) return sysv_hash != nullptr ? sysv_hash[1] : 0;
-    // The GNU hash table has only defined symbols, which come last in the symbol table. If it has none, the index of
-    // the first that it gives is not reliable.
+    // The GNU hash table has only defined symbols, which come last in the symbol table. If the table has no symbols,
+    // its index of the first defined symbol is not reliable.
     const std::uint32_t bucket_count = gnu_hash[0], bloom_size = gnu_hash[2];
     const std::uint32_t* buckets = gnu_hash + 4 + std::size_t{2} * bloom_size;
     for (std::uint32_t i = 0; i < bucket_count; ++i)
@@ -290,7 +291,8 @@ LoaderCounts find_loader_counts() {
 }
 
 const link_map* own_object() {
-    static constinit std::atomic<const link_map*> known{nullptr};  // this library is never unloaded
+    // The value stays valid because this library is never unloaded.
+    static constinit std::atomic<const link_map*> known{nullptr};
     const link_map* own = known.load(std::memory_order_relaxed);
     if (own != nullptr) return own;
     own = first_object();
@@ -303,7 +305,8 @@ const link_map* own_object() {
 // answers EFAULT if it cannot read the set. No sandbox forbids this system call, and valgrind does not complain about
 // the address.
 bool is_readable(ElfW(Addr) address) {
-    const system::SignalHold hold;  // without it, a handler that leaves by siglongjmp would leave the wrong mask
+    // Without the hold, a signal handler that leaves by siglongjmp would leave the wrong mask.
+    const system::SignalHold hold;
     std::uint64_t before = 0;
     const long result =
         system::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, address & ~ElfW(Addr){7}, &before, sizeof before);
@@ -357,8 +360,8 @@ bool is_still_mapped(const link_map* map) {
     return false;
 }
 
-// In a forked child: fork_generation(), and a bit that tells if every object of the loader's list was mapped at the
-// first check.
+// The result of the check in a forked child: the child's fork_generation(), and a bit that is set if every object of
+// the loader's list was mapped.
 //
 //     63                32 31 1     0
 //     | fork_generation() | 0 | whole |
@@ -470,7 +473,8 @@ const link_map* SearchScope::at(std::size_t index) const {
     for (;;) {
         const link_map* const* list = __atomic_load_n(&fields->search_list, __ATOMIC_ACQUIRE);
         const link_map* object = __atomic_load_n(&list[index], __ATOMIC_ACQUIRE);
-        // The loader stores the new array before it frees the old one.
+        // The loader stores the new array before it frees the old one. So if the array has not changed, `object` was
+        // read from valid memory.
         if (__atomic_load_n(&fields->search_list, __ATOMIC_ACQUIRE) == list) return object;
     }
 }

@@ -1,11 +1,12 @@
 // The loaded objects of this process, read from the loader's own list and each object's own tables.
 //
-// The shim uses no dl* function here, since the loader's lock can be held by a thread that waits for this one (a
-// constructor that joins a thread which multiplies). Also, `dlsym` itself uses this code. Nothing outside this
-// library is called.
+// The code uses no dl* function, for two reasons. A thread that waits for the calling thread may hold the loader's
+// lock, for example in a constructor that joins a thread which multiplies. Also, the shim's own `dlsym` uses the
+// code. The code calls nothing outside this library except getauxval and the resolvers of indirect functions.
 //
-// The list is read without the loader's lock. Additions are safe: the loader completes an entry before it publishes
-// it. Removals are not safe: every reader holds a ReadGuard (readers.hpp), and the shim's dlclose waits for readers.
+// The list is read without the loader's lock. Additions are safe, because the loader completes an entry before it
+// publishes it. Removals are not safe, so every reader holds a ReadGuard (readers.hpp), and the shim's dlclose waits
+// for readers.
 #pragma once
 
 #include <elf.h>
@@ -21,21 +22,22 @@ namespace fp32shim::elf {
 /// Pointers to the tables of one loaded object. Valid while the object is loaded.
 struct ObjectTables {
     const link_map* map = nullptr;
-    ElfW(Addr) base = 0;  ///< l_addr: the loader adds it to the addresses in the file
+    ElfW(Addr) base = 0;  ///< l_addr, which the loader adds to the addresses in the file
     const ElfW(Sym) * symbols = nullptr;
     const char* strings = nullptr;
     const std::uint32_t* gnu_hash = nullptr;
     const std::uint32_t* sysv_hash = nullptr;
-    const ElfW(Half) * versions = nullptr;  ///< DT_VERSYM: one per symbol
+    const ElfW(Half) * versions = nullptr;  ///< the table DT_VERSYM, which has one entry per symbol
     const ElfW(Verdef) * version_definitions = nullptr;
     const ElfW(Verneed) * version_needs = nullptr;
     const ElfW(Rela) * relocations = nullptr;
     std::size_t relocation_count = 0;
-    std::size_t relative_count = 0;  ///< number of entries at the beginning of `relocations` that name no symbol
+    std::size_t relative_count = 0;  ///< the number of entries at the beginning of `relocations` that name no symbol
     const ElfW(Rela) * plt_relocations = nullptr;
     std::size_t plt_relocation_count = 0;
     std::string_view name() const;
-    /// Returns an index that is larger than those of all undefined symbols; 0: the hash tables do not tell one.
+    /// Returns an index that is larger than the indices of all undefined symbols, or 0 if the hash tables do not tell
+    /// one.
     std::uint32_t undefined_symbol_end() const;
 };
 
@@ -53,8 +55,10 @@ const link_map* first_object();
 /// The loader's own counters. `adds` grows when objects are added. The difference between `adds` and `loaded` grows
 /// when objects are removed.
 struct LoaderCounts {
-    const std::uint64_t* adds = nullptr;    ///< objects ever added to a list; nullptr: not found (unknown C library)
-    const std::uint32_t* loaded = nullptr;  ///< objects that are in first_object()'s list; nullptr: not found
+    /// The number of objects ever added to a list; nullptr if it was not found (unknown C library).
+    const std::uint64_t* adds = nullptr;
+    /// The number of objects in first_object()'s list; nullptr if it was not found.
+    const std::uint32_t* loaded = nullptr;
 };
 LoaderCounts find_loader_counts();
 
@@ -70,18 +74,19 @@ bool is_mapped(const link_map* map);
 /// Returns true if the eight aligned bytes around an address can be read. Asks the kernel. Async-signal-safe.
 bool is_readable(ElfW(Addr) address);
 
-/// Returns false if the loader's list had an unmapped object when this process was forked: another thread of the
-/// parent was in dlclose then. An object whose program headers are unknown counts as mapped.
+/// Returns false if the loader's list contained an unmapped object when this process was forked, because another
+/// thread of the parent was in dlclose. An object whose program headers are unknown counts as mapped.
 bool is_loader_list_complete();
 
 /// Returns true if a segment of the object contains the address.
 bool object_contains(const link_map* map, ElfW(Addr) address);
 
-/// Returns the program headers of an object; empty if unknown. Precondition: the object is mapped.
+/// Returns the program headers of an object, or an empty span if they are unknown. Precondition: the object is
+/// mapped.
 std::span<const ElfW(Phdr)> program_headers(const link_map* map);
 
 /// Returns true if `is_in(std::string_view bytes)` returns true for a segment of constants or code. Segments without
-/// code are tried first, since they have the strings of most libraries. Precondition: the object is mapped.
+/// code are tried first, because most libraries have their strings there. Precondition: the object is mapped.
 template <class IsIn>
 bool any_constant_segment(const link_map* map, const IsIn& is_in) {
     for (const bool is_code : {false, true}) {
@@ -95,7 +100,8 @@ bool any_constant_segment(const link_map* map, const IsIn& is_in) {
     return false;
 }
 
-/// Returns the build id that the linker wrote into the object's file (NT_GNU_BUILD_ID); empty if it has none.
+/// Returns the build id that the linker wrote into the object's file (NT_GNU_BUILD_ID), or an empty span if there is
+/// none.
 std::span<const std::uint8_t> build_id(const link_map* map);
 
 /// Returns the object that contains an address, or nullptr (for example, for code generated at run time).
@@ -110,12 +116,13 @@ struct SymbolVersion {
     bool hidden = false;  ///< only a reference with exactly this version may bind to the definition
 };
 
-/// Returns the version of symbol number `index`. For a defined symbol that is the definition's version, otherwise the
-/// version that the reference asks for.
+/// Returns the version of symbol number `index`. For a defined symbol, this is the definition's version, otherwise
+/// the version that the reference asks for.
 SymbolVersion version_of(const ObjectTables& object, std::size_t index);
 
 /// Returns the symbol of the definition in this object to which a reference to `name` binds, or nullptr. `version` is
-/// the reference's, or empty. Weak definitions count. Undefined symbols, local ones and hidden versions do not.
+/// the version that the reference asks for, or empty. Weak definitions count, but undefined and local symbols do not.
+/// Without a `version`, a hidden version is returned only if there is no default version.
 const ElfW(Sym) * find_definition(const ObjectTables& object, std::string_view name, std::string_view version);
 
 /// Calls `visit(symbol, relocation)` for each relocation that makes the loader store the address of a symbol: for
@@ -155,7 +162,7 @@ void for_each_undefined_symbol(const ObjectTables& object, Visit visit) {
     };
     const std::uint32_t count = object.undefined_symbol_end();
     for (std::uint32_t symbol = 1; symbol < count; ++symbol) visit_undefined(symbol);
-    // The hash tables of an object that defines nothing do not tell the end.
+    // The hash tables of an object that defines nothing do not tell where the undefined symbols end.
     if (count == 0)
         for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) { visit_undefined(symbol); });
 }
@@ -163,8 +170,9 @@ void for_each_undefined_symbol(const ObjectTables& object, Visit visit) {
 /// Returns the address of a definition. Calls the resolver of an indirect function (STT_GNU_IFUNC).
 ElfW(Addr) address_of(const ObjectTables& object, const ElfW(Sym) & symbol);
 
-/// The objects that the loader searches for a reference, in its order. The loader replaces its array when the array
-/// grows, so every access reads the loader's data anew and checks that the array is still the current one.
+/// The objects that the loader searches for the definition of a reference, in the loader's order. The loader replaces
+/// its array when the array grows, so every access reads the loader's data anew and checks that the array is still
+/// the current one.
 class SearchScope {
   public:
     SearchScope() = default;
@@ -178,11 +186,12 @@ class SearchScope {
 };
 
 /// Returns the main program's scope: the program, preloaded objects, their dependencies, then all objects opened with
-/// RTLD_GLOBAL. Empty if the loader's data could not be found (unknown C library); callers then use load order.
+/// RTLD_GLOBAL. The scope is empty if the loader's data could not be found (unknown C library); callers then use load
+/// order.
 SearchScope global_scope();
 
-/// Returns the scope of an object that dlopen opened: the object and its dependencies. Empty for an object that was
-/// loaded as a dependency of another.
+/// Returns the scope of an object that dlopen opened: the object and its dependencies. The scope is empty for an
+/// object that was loaded as a dependency of another object.
 SearchScope local_scope(const link_map* map);
 
 }  // namespace fp32shim::elf

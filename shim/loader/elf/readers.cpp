@@ -9,15 +9,16 @@
 namespace fp32shim::elf {
 namespace {
 
-// The number of readers and of threads in dlclose, in one word with the process of these threads. A forked child does
-// not have these threads, so in a child the counts are taken as 0.
+// The number of readers (threads with a ReadGuard) and of threads in dlclose, in one word with fork_generation() of
+// their process. A forked child does not have the threads of its parent, so in a child the counts are taken as 0.
 //
 //     63                32 31     17 16           15 14      0
 //     | fork_generation() | closing | waited in vain | readers |
 struct ReaderCounts {
     std::uint32_t process;
     std::uint16_t closing;
-    bool waited_in_vain;  ///< a reader waited too long for threads in dlclose: until all leave it, no reader waits
+    bool waited_in_vain;  ///< a reader has waited too long for threads in dlclose; no reader waits until all of them
+                          ///< have left dlclose
     std::uint16_t readers;
 };
 
@@ -39,7 +40,7 @@ ReaderCounts unpack(std::uint64_t value, std::uint32_t self) {
 
 ReaderCounts counts_now() { return unpack(packed_counts.load(), system::fork_generation()); }
 
-/// Changes the counts atomically and returns the new ones. `self` is fork_generation().
+/// Changes the counts atomically and returns the new counts. `self` is fork_generation().
 template <class Change>
 ReaderCounts change_counts(std::uint32_t self, Change change) {
     std::uint64_t before = packed_counts.load();
@@ -50,11 +51,11 @@ ReaderCounts change_counts(std::uint32_t self, Change change) {
     }
 }
 
-// Reading takes microseconds, unmapping milliseconds. If a wait takes longer, the other side is waiting for this
-// thread.
+// Reading takes microseconds, and unmapping takes milliseconds. If a wait takes longer, the awaited thread is itself
+// waiting for this thread.
 constexpr int max_attempts = 200;
 
-/// Waits until `condition()` is true, at most some 20 ms. Returns false if it is still false then.
+/// Waits until `condition()` is true, at most some 20 ms. Returns false if the condition is still false.
 template <class Condition>
 bool wait_until(Condition condition) {
     for (int attempt = 0; attempt < max_attempts; ++attempt) {
@@ -73,7 +74,8 @@ ReadGuard::ReadGuard() : process_(system::fork_generation()) {
     // the other.
     const ReaderCounts counts = change_counts(process_, begin);
     if (counts.closing == 0 || counts.waited_in_vain) return;
-    // The thread in dlclose may itself read, in a destructor that multiplies. It must not wait for itself.
+    // The thread in dlclose may itself create a ReadGuard, in a destructor that multiplies. It must not wait for
+    // itself.
     if (closing_thread.load() == system::raw::gettid()) return;
     change_counts(process_, [](ReaderCounts& now) { --now.readers; });
     if (!wait_until([] { return counts_now().closing == 0; }))

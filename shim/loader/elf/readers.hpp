@@ -1,7 +1,8 @@
-// A guard that keeps dlclose from unmapping objects while their tables are being read.
+// Two guards that keep dlclose from unmapping objects while their tables are being read.
 //
-// It is not a lock: a reader must not wait for a thread that may be waiting for the reader (a destructor that dlclose
-// runs may join a thread that multiplies for the first time). So both sides wait for a limited time and then go on.
+// The guards are not a lock: a reader must not wait for a thread that may be waiting for the reader (a destructor
+// that dlclose runs may join a thread that multiplies for the first time). So both sides wait for a limited time and
+// then go on.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 namespace fp32shim::elf {
 
 /// Guards code that reads the loader's list and the tables of objects. Holds signals: if a handler left the code by
-/// siglongjmp, every later dlclose would wait for it.
+/// siglongjmp, every later dlclose would wait for this guard.
 class ReadGuard {
   public:
     ReadGuard();

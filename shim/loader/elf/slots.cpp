@@ -35,7 +35,8 @@ long protection_at(const link_map* map, ElfW(Addr) slot) {
             protection |= ((segment.p_flags & PF_R) != 0 ? PROT_READ : 0) |
                           ((segment.p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
                           ((segment.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
-        // The loader protects the pages that lie in this range; the last page only if it lies there as a whole.
+        // The loader write-protects the pages of this range, and the last page only if the range contains the whole
+        // page.
         if (segment.p_type == PT_GNU_RELRO && slot >= (begin & page_mask) && slot < (end & page_mask))
             return PROT_READ;
     }

@@ -1,4 +1,5 @@
-// Changes what the loader has stored in an object: the addresses of the functions that it calls.
+// Changes slots of a loaded object: the words in which the loader has stored the addresses of the functions that the
+// object calls.
 #pragma once
 
 #include <link.h>
@@ -7,8 +8,8 @@
 
 namespace fp32shim::elf {
 
-/// Makes the pages that contain [begin, end) writable during its lifetime. `protection` is the protection that they
-/// have before and afterwards.
+/// Makes the pages that contain [begin, end) writable during its lifetime. `protection` is the protection of the
+/// pages before and afterwards.
 class WritablePages {
   public:
     WritablePages(ElfW(Addr) begin, ElfW(Addr) end, long protection);
@@ -27,17 +28,18 @@ class WritablePages {
     bool was_writable_, is_writable_;
 };
 
-/// Returns the protection of the page with this slot after the loader has relocated the object. Returns PROT_NONE if
-/// the address belongs to no segment of the object.
+/// Returns the protection of the page that contains `slot`, after the loader has relocated the object. Returns
+/// PROT_NONE if the address belongs to no segment of the object.
 long protection_at(const link_map* map, ElfW(Addr) slot);
 
-/// Stores a function's address in a slot of the object. Returns false if the kernel does not allow that.
+/// Stores the address of a function at the address `slot` in the object. Returns false if the kernel does not allow
+/// it.
 bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function);
 
-/// Some objects have variables named like functions that the shim exports, in which they store the addresses that
-/// they get from dlsym. The loader binds the object's references to these variables to the shim's functions, since
-/// the shim comes first. If the object has a variable called `name`, undoes that for all such variables of the
-/// object, whatever their names: its references lead to the variables again.
+/// Makes an object's references to its own variables lead to these variables again. Some objects have variables named
+/// like functions that the shim exports, in which they store addresses from dlsym. The loader binds references to
+/// such variables to the shim's functions, because the shim comes first. This function changes nothing unless the
+/// object has a variable called `name`, but then it corrects the references to all such variables of the object.
 void rebind_own_variables(const link_map* map, std::string_view name);
 
 }  // namespace fp32shim::elf

@@ -17,7 +17,7 @@ namespace {
 /// A call site as text. Equal texts are stored once, so a plugin that is loaded again and again needs no more memory.
 /// Never freed.
 struct KnownCallSite : policy::CallSiteText {
-    std::string_view texts;  ///< texts of the call site, one behind the other
+    std::string_view texts;  ///< the texts of the call site, one after the other
     std::uint64_t hash;
     const KnownCallSite* next = nullptr;
 };
@@ -32,7 +32,7 @@ const KnownCallSite* find(const KnownCallSite* site, std::uint64_t hash, std::st
 /// Returns the permanent record of a call site, or nullptr if there is no memory for it. `texts` consists of two
 /// texts. The first has the function's exported name, `OBJECT!FUNCTION+OFFSET`, and is `text_size` bytes long; its
 /// first `function_size` bytes are `OBJECT!FUNCTION`. The second is `OBJECT+OFFSET`. If `text_size` is 0, there is
-/// only the second, whose first `function_size` bytes are `OBJECT`.
+/// only the second text, whose first `function_size` bytes are `OBJECT`.
 const policy::CallSiteText* intern_call_site(std::string_view texts, std::size_t function_size,
                                              std::size_t text_size) {
     const std::uint64_t hash = system::Hash().add(texts).value();
@@ -45,22 +45,22 @@ const policy::CallSiteText* intern_call_site(std::string_view texts, std::size_t
                                     copy.substr(0, function_size), offset};
     auto* fresh = arena_try_new<KnownCallSite>(site, copy, hash);
     if (fresh == nullptr) return nullptr;
-    // If two threads add a call site at the same time, it is stored twice, which does no harm.
+    // If two threads add a call site at the same time, the call site is stored twice, which does no harm.
     push_front(bucket, fresh);
     return fresh;
 }
 
-/// Returns the object's name as recordings have it. For the program, that is its file's name with symbolic links
-/// resolved.
+/// Returns the object's name as recordings contain it. For the program itself, it is the name of the program's file
+/// with symbolic links resolved.
 std::string_view recorded_name(const LoadedObject& object, std::string_view executable) {
     return object.map->l_name[0] == '\0' && !executable.empty() ? system::base_name(executable) : object.name;
 }
 
-/// Makes the texts of a call site. Precondition: the caller is an object.
+/// Makes the texts of a call site. Precondition: site.caller is not nullptr.
 const policy::CallSiteText* make_call_site(const Site& site, std::string_view executable) {
     const LoadedObject& caller = *site.caller;
     const std::uintptr_t return_address = site.kept_return_address.load(std::memory_order_relaxed);
-    // Without memory for a function's name, the site is known by its object and offset.
+    // If there is no memory for a function's name, the call site is named by its object and offset.
     const MappedMemory memory(symbol_limit + 1024);
     const bool has_memory = !memory.bytes().empty();
     char object_and_offset[512];

@@ -1,4 +1,4 @@
-// Call sites as text, such as `libphysics.so!solve+0x1c4`, for rules that match call sites.
+// Makes texts of call sites, such as `libphysics.so!solve+0x1c4`, for rules that match call sites.
 #pragma once
 
 #include "policy/matmul_call.hpp"
@@ -7,9 +7,10 @@
 
 namespace fp32shim::where {
 
-/// Returns the texts of a call site, or nullptr for code outside every object. If the object does not export the
-/// function, its text is object and offset. The first call for a site costs as much as exported_caller(), later calls
-/// a load. Thread-safe, lock-free, async-signal-safe.
+/// Returns the texts of a call site. Returns nullptr if the caller lies outside every object, if several call sites
+/// share `site`, or if there is no memory. If the object does not export the calling function, the text consists of
+/// the object's name and an offset. The first call for a call site costs as much as exported_caller(), each later
+/// call one load. Thread-safe, lock-free, async-signal-safe.
 const policy::CallSiteText* call_site_of(Site& site, const Settings& in_force);
 
 }  // namespace fp32shim::where

@@ -11,14 +11,15 @@
 namespace fp32shim::where {
 namespace {
 
-/// Returns the number of symbols in the loaded table of exported names. The table has no field for it.
+/// Returns the number of symbols in the loaded table of exported names. The table has no field for this number.
 std::uint64_t symbol_count(const elf::ObjectTables& object) {
     if (object.gnu_hash == nullptr) return object.sysv_hash == nullptr ? 0 : object.sysv_hash[1];
     return system::symbols_in_gnu_hash(
         [&](std::uint64_t first, std::uint64_t count) { return std::span(object.gnu_hash + first, count); });
 }
 
-// A thread in dlclose waits some 20 ms for readers of the loader's tables, so a longer search is given up.
+// A thread in dlclose waits some 20 ms for readers of the loader's tables, so a search that takes longer than 15 ms
+// is given up.
 constexpr std::int64_t longest_search_ns = 15'000'000;
 constexpr std::uint64_t symbols_between_clock_reads = 65536;
 
@@ -26,8 +27,8 @@ constexpr std::uint64_t symbols_between_clock_reads = 65536;
 
 ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_address) {
     if (object == nullptr || !elf::is_mapped(object)) return {};
-    const std::uint64_t address =
-        return_address - 1 - object->l_addr;  // inside the call instruction, even if that ends a function
+    // This address lies inside the call instruction, which may be the last one of its function.
+    const std::uint64_t address = return_address - 1 - object->l_addr;
     const elf::ObjectTables tables = elf::read_object_tables(object);
     if (tables.symbols == nullptr || tables.strings == nullptr) return {};
     SymbolChoice choice(address);

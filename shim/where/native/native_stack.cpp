@@ -24,9 +24,9 @@ constexpr std::uintptr_t page_size = 4096;  ///< larger pages are checked in pie
 /// The registers of a function at a call: those of `followed_registers`, then the stack pointer.
 struct Registers {
     std::uintptr_t values[followed_count + 1];
-    std::uint8_t lost = 0;           ///< bits, by index: the value is unknown
+    std::uint8_t lost = 0;           ///< bit i is set if values[i] is unknown
     std::uintptr_t instruction = 0;  ///< the call instruction, or the instruction that a signal interrupted
-    bool is_interrupted = true;      ///< the instruction has not been executed yet
+    bool is_interrupted = true;      ///< true if the instruction has not been executed yet
 
     std::uintptr_t& stack_pointer() { return values[stack_pointer_index]; }
 };
@@ -40,7 +40,7 @@ std::uintptr_t without_signature(std::uintptr_t address) {
     return address;
 }
 
-/// Returns the readable segment of an object that contains an address; empty if there is none.
+/// Returns the readable segment of an object that contains an address, or an empty span if there is none.
 std::span<const std::uint8_t> readable_segment(const link_map* map, std::uintptr_t address) {
     for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
         const std::uintptr_t begin = map->l_addr + segment.p_vaddr;
@@ -62,8 +62,9 @@ UnwindTables tables_of(const link_map* map) {
     return {};
 }
 
-/// Returns true for the address of the kernel code that ends a signal handler. On aarch64 that code has no unwind
-/// table, so unwinders recognise its instructions.
+/// Returns true for the address of the kernel code that ends a signal handler. On aarch64 this code has no unwind
+/// table, so unwinders recognise its instructions. On x86-64 the function always returns false, because an unwind
+/// table marks the code.
 bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
 #if defined(__aarch64__)
     constexpr std::uint32_t code[] = {0xd2801168, 0xd4000001};  // mov x8, #__NR_rt_sigreturn; svc #0
@@ -82,7 +83,7 @@ bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
     const LoadedObject* const object = object_containing(instruction);
     if (is_signal_return(instruction + 1)) entry.rule.kind = FrameRule::FrameKind::signal;
     if (object == nullptr) {
-        // Left out of stacks like the shim's own functions, since no file contains this code.
+        // Stacks leave out this code as they leave out the shim's own functions, because no file contains it.
         if (entry.rule.kind == FrameRule::FrameKind::signal) entry.object = CachedRule::own_object;
         return entry;
     }
@@ -96,14 +97,14 @@ bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
     return entry;
 }
 
-/// Reads the memory of a stack. Begins with the pages that the thread knows to be readable.
+/// Reads the memory of a stack. At first only the pages that the constructor receives are known to be readable.
 class StackMemory {
   public:
     explicit StackMemory(PageRange pages) : pages_(pages) {}
 
     const PageRange& pages() const { return pages_; }
 
-    /// Reads a word. Returns false if the address is not readable, or not that of a word.
+    /// Reads a word. Returns false if the address is not readable or not aligned.
     bool read(std::uintptr_t address, std::uintptr_t& word) {
         if (address % sizeof word != 0) return false;
         if ((address < pages_.begin || address >= pages_.end) && !find_pages(address)) return false;
@@ -121,8 +122,8 @@ class StackMemory {
     }
 
   private:
-    /// Checks if the page of an address is readable. If the page lies less than a mebibyte above the known pages,
-    /// also checks those in between.
+    /// Returns true if the page of an address is readable. If the page lies less than a mebibyte above the known
+    /// pages, also checks the pages in between.
     [[gnu::noinline, gnu::cold]] bool find_pages(std::uintptr_t address) {
         constexpr std::uintptr_t near = 1 << 20;
         const std::uintptr_t page = address / page_size * page_size;
@@ -142,7 +143,7 @@ class StackMemory {
     PageRange pages_;
 };
 
-/// Steps to the caller of a function. Returns false if its frame cannot be found.
+/// Replaces the registers of a function by those of its caller. Returns false if the caller's frame cannot be found.
 bool step_by_rule(const FrameRule& rule, StackMemory& memory, Registers& registers) {
     const auto bit = [](std::size_t index) { return static_cast<std::uint8_t>(1U << index); };
     if ((registers.lost & bit(rule.frame_register)) != 0) return false;
@@ -151,7 +152,7 @@ bool step_by_rule(const FrameRule& rule, StackMemory& memory, Registers& registe
     std::uintptr_t frame =
         registers.values[rule.frame_register] + static_cast<std::uintptr_t>(std::intptr_t{rule.frame_offset});
     if (rule.frame_is_loaded && !memory.read(frame, frame)) return false;
-    // Stacks grow downwards, so a caller's frame lies above. No frame is larger than this.
+    // Stacks grow downwards, so the frame of a caller lies at a higher address. A distance above 1 GiB is an error.
     constexpr std::uintptr_t largest = std::uintptr_t{1} << 30;
     const std::uintptr_t size = frame - registers.stack_pointer();
     if (size > largest || frame % sizeof frame != 0 || (size == 0 && !registers.is_interrupted)) return false;
@@ -168,7 +169,8 @@ bool step_by_rule(const FrameRule& rule, StackMemory& memory, Registers& registe
     return true;
 }
 
-/// Steps from the kernel's frame of a signal handler to the function that the signal interrupted.
+/// Replaces `registers` by those of the function that a signal interrupted. Precondition: `registers` belong to the
+/// frame that the kernel made for the signal handler.
 bool step_by_signal(StackMemory& memory, Registers& registers) {
 #if defined(__x86_64__)
     constexpr std::size_t offset = offsetof(ucontext_t, uc_mcontext.gregs);
@@ -195,7 +197,7 @@ bool step_by_signal(StackMemory& memory, Registers& registers) {
     return true;
 }
 
-/// Reads the registers of the function that this one is inlined into, and an address in it.
+/// Reads the current registers, and an address in the function into which this function is inlined.
 [[gnu::always_inline]] inline void read_registers(Registers& registers) {
     std::uintptr_t(&values)[followed_count + 1] = registers.values;
 #if defined(__x86_64__)
@@ -213,7 +215,7 @@ bool step_by_signal(StackMemory& memory, Registers& registers) {
 #endif
 }
 
-/// Steps to the caller. Returns the reason if the stack ends here.
+/// Replaces `registers` by those of the caller. Returns the reason if the stack ends at the current function.
 std::optional<NativeStack::StackEnd> step(const FrameRule& rule, StackMemory& memory, Registers& registers) {
     switch (rule.kind) {
         case FrameRule::FrameKind::call:
@@ -233,11 +235,11 @@ std::optional<NativeStack::StackEnd> step(const FrameRule& rule, StackMemory& me
     return std::nullopt;
 }
 
-/// Reads the stack above these registers. Returns false, and a shortened stack, if a signal handler disturbed the
-/// walk.
+/// Reads the callers of the function that has these `registers`. Returns false if a signal handler replaced a rule in
+/// the cache during the walk; `stack` is then incomplete.
 [[gnu::always_inline]] inline bool walk(std::size_t max_callers, UnwindCache* cache, Registers registers,
                                         NativeStack& stack) {
-    constexpr int most_own = 64;  // functions of the shim, and frames from the kernel
+    constexpr int most_own = 64;  // the most frames of the shim and of the kernel in one stack
     const std::uint64_t stamp = load_unload_generation();
     StackMemory memory(cache == nullptr ? PageRange{} : cache->pages);
     CachedRule spare;

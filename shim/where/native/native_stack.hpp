@@ -2,10 +2,10 @@
 // not use the C library's unwinder, which aborts the process if a table is wrong and, before glibc 2.35, takes the
 // loader's lock.
 //
-// Nothing here allocates, waits or calls the loader. A wrong table gives a wrong or short stack, since only memory
-// that can be read is read: a system call checks each page, and the answer holds until the walk leaves that run of
-// pages. Only one case could crash: a wrong table leads into the stack of a coroutine, which is freed after the
-// check. Each thread keeps the rules that it found until objects are loaded or unloaded.
+// Nothing here allocates, waits or calls the loader. A wrong table gives a wrong or short stack but no crash, because
+// a system call checks that each page is readable. The answers are kept until the walk leaves this run of pages. A
+// crash is possible only if a wrong table leads into the stack of a coroutine and this stack is freed after the
+// check. Each thread keeps the unwind rules that it has found until objects are loaded or unloaded.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace fp32shim::where {
 
-/// The callers of a product, innermost first.
+/// The callers of a matrix product, innermost first.
 struct NativeStack {
     /// Reasons why a stack has no further callers.
     enum class StackEnd : std::uint8_t {
@@ -28,24 +28,25 @@ struct NativeStack {
         unknown          ///< no table leads to the caller of the last function
     };
 
-    /// Return addresses of the callers. For a function that a signal interrupted: the address of its next
+    /// Return addresses of the callers. For a function that a signal interrupted, this is the address of its next
     /// instruction, plus 1.
     std::uintptr_t addresses[policy::max_native_frames];
     std::size_t count = 0;
     StackEnd end = StackEnd::unknown;
-    std::uint64_t key = 0;  ///< equal for stacks with equal addresses, if no object was loaded again; never 0
+    /// A key that is equal for stacks with equal addresses, if no object was loaded again; never 0.
+    std::uint64_t key = 0;
 };
 
-/// Keeps rules for addresses that a thread has met, and the pages of its stack that it may read. All zeros is an
-/// empty object.
+/// Keeps rules for addresses that a thread has met, and the pages of its stack that it may read. An object in zeroed
+/// memory is empty.
 class UnwindCache {
   public:
     /// The rule for an address, and the object that contains the address.
     struct alignas(64) CachedRule {
-        std::uintptr_t instruction;  ///< 0: the entry is free
+        std::uintptr_t instruction;  ///< the instruction's address; 0 if the entry is free
         std::uint64_t stamp;         ///< load_unload_generation() when the rule was found
-        /// The object that contains the address: a number that differs between objects, even between those that were
-        /// loaded at the same address; or one of the two constants below.
+        /// A number that identifies the object that contains the address, or one of the two constants below. The
+        /// number differs even between objects that were loaded one after the other at one address.
         std::uint64_t object;
         FrameRule rule;
 
@@ -59,8 +60,8 @@ class UnwindCache {
         bool operator==(const PageRange&) const = default;
     };
 
-    /// Returns the entry of an address: a kept one, or `spare`. A signal handler that multiplies may replace a kept
-    /// entry while it is in use; its `instruction` is then another.
+    /// Returns the entry for `instruction`: a kept entry, or `spare`. A signal handler that calls BLAS may replace a
+    /// kept entry while the caller uses it; the entry's `instruction` has then changed.
     const CachedRule& rule_at(std::uintptr_t instruction, std::uint64_t stamp, CachedRule& spare) {
         const std::size_t index = index_of(instruction);
         if (entry_is_for(entries_[index], instruction, stamp)) [[likely]]

@@ -1,4 +1,5 @@
-// Chooses among the symbols of a table that could name an address. The shim and the command make the same choice.
+// Chooses the symbol that names an address, among the symbols of a table. The shim and the command `fp32shim` make
+// the same choice.
 #pragma once
 
 #include <elf.h>
@@ -8,7 +9,7 @@
 
 namespace fp32shim::where {
 
-/// The length of the longest symbol that is read. Longer ones are treated as unknown.
+/// The length of the longest symbol name that is read. Longer names are treated as unknown.
 inline constexpr std::size_t symbol_limit = 2048;
 
 /// The largest distance from the beginning of a function without a size to an address that still counts as part of
@@ -21,17 +22,19 @@ inline bool is_function(const Elf64_Sym& symbol) {
     return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF && symbol.st_name != 0;
 }
 
-/// Returns the rank of a symbol among those of one address; higher is better. Global symbols rank above weak ones,
-/// and weak ones above local ones: other objects see a global or weak name, and only a weak one can be replaced.
+/// Returns the rank of a symbol among the symbols of one address; higher is better. Global symbols rank above weak
+/// ones, and weak ones above local ones: other objects can use global and weak names but not local names, and a weak
+/// name may be replaced.
 inline unsigned symbol_rank(const Elf64_Sym& symbol) {
     const unsigned binding = ELF64_ST_BIND(symbol.st_info);
     return binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 2 : binding == STB_WEAK ? 1 : 0;
 }
 
-/// Chooses the best name for one address among the symbols that it is given. The function is the one that begins last
-/// among those that contain the address. Of its names, the best rank wins, then the first in the table. If no
-/// function contains the address, a function without a size (hand-written assembly) can be chosen: the one that
-/// begins last before the address, unless another function lies in between.
+/// Chooses the best name for one address among the symbols that it is given. Takes the function that begins last
+/// among the functions that contain the address. If this function has several names, takes the name with the best
+/// rank, and among equal ranks the first in the table. If no function contains the address, a function without a size
+/// (hand-written assembly) can be chosen: the one that begins last before the address, unless another function lies
+/// in between.
 class SymbolChoice {
   public:
     explicit SymbolChoice(std::uint64_t address) : address_(address) {}

@@ -13,7 +13,7 @@ constexpr std::uint8_t pointer_omitted = 0xff, pointer_size_mask = 0x0f, pointer
 constexpr std::uint8_t base_none = 0x00, base_here = 0x10;
 constexpr std::uint8_t sorted_table = 0x3b;  ///< pairs of signed 4-byte offsets from the start of .eh_frame_hdr
 
-/// Copies a value from a table. Returns false if a page of it cannot be read.
+/// Copies a value from a table. Returns false if one of its pages cannot be read.
 template <class Value>
 bool copy(const std::uint8_t* from, Value& value, ReadablePages& pages) {
     const auto address = reinterpret_cast<std::uintptr_t>(from);
@@ -43,7 +43,7 @@ class TableReader {
     }
     std::uint64_t read_uleb() { return read_leb(false); }
     std::int64_t read_sleb() { return static_cast<std::int64_t>(read_leb(true)); }
-    /// Returns the next `size` bytes as an object of their own, and skips them.
+    /// Returns a reader of the next `size` bytes, and skips these bytes.
     TableReader next_part(std::uint64_t size) {
         const std::uint8_t* from = consume(size);
         return from == nullptr ? TableReader() : TableReader(std::span(from, size), *pages_);
@@ -107,13 +107,14 @@ class TableReader {
     bool is_good_ = true;
 };
 
-/// Returns the bytes of a segment from an address on; none if the address is outside.
+/// Returns a reader of the bytes from `address` to the end of the segment. The reader is empty if the address is
+/// outside.
 TableReader bytes_from_address(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     const std::uintptr_t distance = address - reinterpret_cast<std::uintptr_t>(segment.data());
     return distance < segment.size() ? TableReader(segment.subspan(distance), pages) : TableReader();
 }
 
-/// Returns the entry of .eh_frame at an address, without its size.
+/// Returns the entry of .eh_frame at `address`, without its size field.
 TableReader entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     constexpr std::uint32_t size_is_long = 0xffffffff;
     TableReader bytes = bytes_from_address(segment, pages, address);
@@ -122,7 +123,8 @@ TableReader entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages
     return bytes.is_good() ? bytes.next_part(size) : TableReader();
 }
 
-/// Returns the address of the entry for an instruction, found in the table of .eh_frame_hdr, or 0 if there is none.
+/// Searches the table of .eh_frame_hdr. Returns the address of the .eh_frame entry for an instruction, or 0 if there
+/// is none.
 std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std::uintptr_t instruction) {
     struct TablePair {
         std::int32_t begin, entry;
@@ -155,17 +157,17 @@ std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std:
     return is_good && found.begin <= distance ? base + static_cast<std::uintptr_t>(std::int64_t{found.entry}) : 0;
 }
 
-/// The part of the tables that many functions share (CIE).
+/// The entry of .eh_frame that many functions share (CIE).
 struct CommonEntry {
     std::uint64_t code_step = 0;
     std::int64_t data_step = 0;
     std::uint8_t pointer_encoding = 0;
-    bool has_sizes = false;  ///< functions' entries begin with the size of their exception data
+    bool has_sizes = false;  ///< the entries of functions contain the size of their exception data
     bool is_signal = false;
     TableReader program;
 };
 
-/// Reads the letters of a CIE and the data of each. Returns false if a letter is unknown.
+/// Reads the data that the augmentation `letters` of a CIE announce. Returns false if a letter is unknown.
 bool read_augmentation(const char* letters, TableReader& bytes, CommonEntry& common) {
     if (*letters == 0) return true;
     if (*letters++ != 'z') return false;
@@ -188,7 +190,7 @@ bool read_augmentation(const char* letters, TableReader& bytes, CommonEntry& com
                 common.is_signal = true;
                 break;
             case 'B':
-                break;  // aarch64: return addresses are signed with the other key
+                break;  // aarch64: return addresses are signed with key B instead of key A
             default:
                 return false;
         }
@@ -236,7 +238,7 @@ class CfaInterpreter {
         while (!program.is_at_end() && !is_reached_) step(program);
         return program.is_good() && offsets_fit_;
     }
-    /// Takes the current state as the initial one, to which instructions of the function may return registers.
+    /// Takes the current state as the initial one, to which later instructions may restore registers.
     void begin_function() { initial_ = state; }
 
   private:
@@ -255,7 +257,7 @@ class CfaInterpreter {
         if (value < INT32_MIN || value > INT32_MAX) offsets_fit_ = false;
         return static_cast<std::int32_t>(value);
     }
-    /// Multiplies by the factor of offsets (data alignment). Numbers of damaged tables wrap around.
+    /// Multiplies `factor` by the data alignment factor of the CIE. The numbers of damaged tables wrap around.
     std::int64_t times_step(std::uint64_t factor) const {
         return static_cast<std::int64_t>(factor * static_cast<std::uint64_t>(common_.data_step));
     }
@@ -263,7 +265,7 @@ class CfaInterpreter {
         location_ += steps * common_.code_step;
         is_reached_ = location_ > distance_;
     }
-    /// Forgets the rule for a register. Returns the register's index, or UINT8_MAX if it is not followed.
+    /// Forgets the rule for a register. Returns the register's index, or UINT8_MAX if the register is not followed.
     std::uint8_t forget(std::uint64_t number) {
         const std::uint8_t index = index_of(number);
         if (!is_followed(index)) return UINT8_MAX;
@@ -321,7 +323,7 @@ class CfaInterpreter {
         const std::uint64_t base = read_expression(program.next_part(program.read_uleb()), from_register, is_loaded);
         const std::uint8_t index = forget(number), base_index = index_of(base);
         if (!is_followed(index)) return;
-        // Functions that align the stack save all registers relative to the same one.
+        // A function that aligns its stack saves all registers relative to one and the same register.
         const bool is_first = state.rule.from_register == 0;
         if (is_loaded || base_index > stack_pointer_index || (!is_first && base_index != state.rule.base_register))
             return set_lost(number);
@@ -334,7 +336,7 @@ class CfaInterpreter {
     void step_register(std::uint8_t code, std::uint64_t number, TableReader& program);
 
     const CommonEntry& common_;
-    const std::uint64_t distance_;  ///< from the beginning of the function to the address
+    const std::uint64_t distance_;  ///< the distance from the beginning of the function to the address
     std::uint64_t location_ = 0;
     bool is_reached_ = false;
     bool offsets_fit_ = true;

@@ -15,23 +15,25 @@
 namespace fp32shim::where {
 namespace {
 
-constexpr int unit_size = 2;  ///< bytes of a unit of bytecode
+constexpr int unit_size = 2;  ///< the number of bytes in one unit of bytecode
 constexpr std::int32_t unknown_offset = -1;
 constexpr std::uintptr_t tag_bits = 7;
 constexpr std::uintptr_t frame_alignment_bits = 3;
-constexpr std::uintptr_t lowest_frame = 0x1'0000, frame_space = std::uintptr_t{1} << 56;  ///< range of addresses
-constexpr char owner_generator = 1, owner_interpreter = 3;  ///< 3 or more: the interpreter itself
+/// The range of addresses that a frame can have.
+constexpr std::uintptr_t lowest_frame = 0x1'0000, frame_space = std::uintptr_t{1} << 56;
+/// Values of `frame_owner`; 3 or more means the interpreter itself.
+constexpr char owner_generator = 1, owner_interpreter = 3;
 
-// Fields in the state word of a str, counted from the lowest bit of `kind` on.
-constexpr std::uint32_t kind_mask = 7;  ///< bytes per character
+// The fields of the state word of a str, after it was shifted so that the lowest bit of `kind` is bit 0.
+constexpr std::uint32_t kind_mask = 7;  ///< the number of bytes per character
 constexpr std::uint32_t is_compact = 8, is_ascii = 16;
 
 constexpr std::uint64_t random_factors[] = {system::golden_ratio, 0xd1342543de82ef95, 0x62bba1b9f2757641};
 
-// The smallest size in bytes of each kind of object, over all versions.
+// The number of bytes that an object of each kind has at least, in all versions of Python.
 constexpr std::size_t state_size = 192, cframe_size = 2 * sizeof(void*), frame_size = 80, object_size = 16;
 
-constexpr std::int64_t no_hash = -1;  ///< hash of a text: not computed yet
+constexpr std::int64_t no_hash = -1;  ///< the stored hash of a text whose hash was not computed yet
 
 /// Reads a field of an object of the interpreter.
 template <class Value>
@@ -45,13 +47,13 @@ const char* pointer(const char* object, std::int16_t offset) { return field<cons
 
 /// Returns false for nullptr, and for numbers that cannot be the address of a frame. Debug builds leave such numbers
 /// in freed memory. The rotation moves the low bits, which an aligned address does not have, to the top, so one
-/// comparison checks both ends.
+/// comparison checks the alignment and both ends of the range.
 bool may_be_frame(const char* frame) {
     const std::uintptr_t above = reinterpret_cast<std::uintptr_t>(frame) - lowest_frame;
     return std::rotr(above, frame_alignment_bits) < frame_space >> frame_alignment_bits;
 }
 
-/// Returns a number computed from the size and the first and last bytes of a piece of memory.
+/// Returns a number computed from the size of a piece of memory and from its first and last eight bytes.
 std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
     std::uint64_t first = 0, last = 0;
     constexpr std::int64_t part = sizeof first;
@@ -112,7 +114,7 @@ std::optional<PythonReader> PythonReader::find_interpreter(FindSymbol find_symbo
 
 /// Returns the first instruction of the copy of the bytecode that a frame runs, or nullptr if it is unknown. Each
 /// thread has its own copies, in an array that is preceded by their number. Another thread may replace the array by a
-/// longer one, and free the old one, while it is read here.
+/// longer one, and free the old one, while this function reads it.
 const char* PythonReader::copied_bytecode(const char* frame, const char* code) const {
     const auto index = field<std::int32_t>(frame, layout_.frame_bytecode_index);
     for (int attempt = 0; attempt < 4; ++attempt) {
@@ -139,7 +141,7 @@ std::optional<std::int32_t> PythonReader::instruction_offset(const char* frame, 
     return static_cast<std::int32_t>(offset);
 }
 
-/// Checks that memory can be read. Remembers, for all threads, the pages that were found readable.
+/// Returns true if the memory can be read. Remembers the pages that were found readable, for all threads.
 [[gnu::always_inline]] inline bool PythonReader::can_read(const char* begin, std::size_t size) const {
     constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
     static constinit std::array<std::atomic<std::uintptr_t>, 1024> readable_pages{};
@@ -156,15 +158,15 @@ std::optional<std::int32_t> PythonReader::instruction_offset(const char* frame, 
 }
 
 /// Returns the calling thread's state, or nullptr if it has none. If another thread deleted this thread's state,
-/// Python still returns the pointer, and the memory may be another thread's state by now, or anything else.
+/// Python still returns the pointer, but its memory may by now hold another thread's state or anything else.
 [[gnu::always_inline]] inline const char* PythonReader::own_thread_state() const {
     const auto* thread = static_cast<const char*>(this_thread_());
     if (thread == nullptr || !can_read(thread, state_size)) return nullptr;
     return field<unsigned long>(thread, layout_.thread_id) == pthread_self() ? thread : nullptr;
 }
 
-/// Returns true if a frame and its code object can be read and look valid. Needed for the innermost frame only: the
-/// interpreter keeps the frames behind it valid.
+/// Returns true if a frame and its code object can be read and look valid. Only the innermost frame needs this check,
+/// because the interpreter keeps the frames of its callers valid.
 [[gnu::always_inline]] inline bool PythonReader::leads_to_code(const char* frame) const {
     if (!can_read(frame, frame_size)) return false;
     if (belongs_to_interpreter(frame)) return true;
@@ -219,7 +221,8 @@ void PythonReader::read_stack(PythonStack& stack) const {
 std::uint64_t PythonReader::stack_key() const {
     const char* const innermost = innermost_frame();
     if (innermost == nullptr) return is_shutting_down() ? key_at_shut_down : key_of_no_frames;
-    // Two versions of the loop, so that the common one is short.
+    // The loop is compiled twice, so that the version without copies of the bytecode, which nearly all programs use,
+    // is short.
     const auto key_of = [&](auto has_copies) {
         std::uint64_t key = key_of_no_frames;
         const char* frame = innermost;
@@ -227,8 +230,8 @@ std::uint64_t PythonReader::stack_key() const {
             const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
             auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
             const bool is_function = !belongs_to_interpreter(frame);
-            // The memory of one copy of the bytecode may later hold another, so the address of an instruction is no
-            // key. The offset in the copy is.
+            // The memory of one copy of the bytecode may later hold another copy, so the key contains the
+            // instruction's offset in the copy instead of its address.
             if (has_copies && is_function)
                 instruction = static_cast<std::uint64_t>(
                     instruction_offset(frame, reinterpret_cast<const char*>(code)).value_or(unknown_offset));
@@ -247,7 +250,7 @@ bool PythonReader::belongs_to_interpreter(const char* frame) const {
 }
 
 /// Returns false for a str whose state word has an unexpected form. Returns true for objects of all other types,
-/// subclasses of str among them.
+/// including subclasses of str.
 bool PythonReader::has_valid_text_state(const char* object) const {
     if (pointer(object, layout_.object_type) != text_type_) return true;
     const std::uint32_t kind = string_state(object) & kind_mask;

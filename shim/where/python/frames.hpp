@@ -18,7 +18,7 @@ struct PythonStack {
     static constexpr std::size_t capacity = 256;
     const char* frames[capacity];  ///< _PyInterpreterFrame or, before 3.11, PyFrameObject
     std::size_t count = 0;
-    bool is_cut = false;  ///< outer frames were left out because `frames` was full
+    bool is_cut = false;  ///< true if outer frames were left out because `frames` was full
 };
 
 /// A location in a running Python function.
@@ -37,7 +37,7 @@ using IsReadable = bool (*)(const char* begin, std::size_t size);
 class PythonReader {
   public:
     /// Finds the interpreter. Returns nothing if the process has none, or if its version or build is not known
-    /// exactly. `is_readable` is called before memory is read that a thread state leads to: see innermost_frame().
+    /// exactly. The reader calls `is_readable` before it reads memory to which a thread state points.
     static std::optional<PythonReader> find_interpreter(FindSymbol find_symbol, IsReadable is_readable);
 
     /// Results of verify_layout().
@@ -50,9 +50,9 @@ class PythonReader {
     LayoutCheck verify_layout() const;
 
     /// Returns a key of the calling thread's stack. Stacks at the same instructions of the same functions have equal
-    /// keys; other stacks have equal keys with a chance of 2^-64. Never 0. Exception: before 3.12, a function that
-    /// got the memory of a deleted one may count as the same. That needs the same first line, and file names and line
-    /// tables of the same size, beginning and end.
+    /// keys; other stacks have equal keys with a chance of 2^-64. Never 0. Before 3.12, a function may be mistaken
+    /// for a deleted function that was at its address. Both then have the same first line, and file names and line
+    /// tables of equal size, beginning and end.
     std::uint64_t stack_key() const;
     static constexpr std::uint64_t key_of_no_frames = 1;  ///< stack_key() of a thread that runs no Python function
     static constexpr std::uint64_t key_at_shut_down = 2;  ///< stack_key() once the interpreter has begun to shut down
@@ -65,18 +65,18 @@ class PythonReader {
     void read_stack(PythonStack& stack) const;
 
     /// Returns the location that a traceback would show for a frame. Returns nothing for frames that tracebacks leave
-    /// out: the interpreter's own, and frames whose function has not begun yet.
+    /// out: the interpreter's own frames, and frames whose function has not begun yet.
     std::optional<PythonLocation> location_of(const char* frame) const;
 
-    /// Returns the line in the source file, counted from 1; 0 if the instruction has none.
+    /// Returns the line in the source file, counted from 1, or 0 if the instruction has no line.
     int line_of(const PythonLocation& location) const;
 
     /// Returns the path of the source file as UTF-8, stored in `buffer`. A path that does not fit ends in `…`. Bytes
     /// of a file name that are not UTF-8 stay unchanged.
     std::string_view file_of(const PythonLocation& location, std::span<char> buffer) const;
 
-    /// Returns the function's qualified name (before 3.11: its name) as UTF-8, stored in `buffer`. A name that does
-    /// not fit ends in `…`.
+    /// Returns the function's qualified name (its plain name before 3.11) as UTF-8, stored in `buffer`. A name that
+    /// does not fit ends in `…`.
     std::string_view function_of(const PythonLocation& location, std::span<char> buffer) const;
 
   private:
@@ -99,7 +99,7 @@ class PythonReader {
     const void* text_type_ = nullptr;
     const void* bytes_type_ = nullptr;
     std::uint64_t instruction_mask_ =
-        UINT64_MAX;  ///< mask for the word at `frame_instruction`, which is only an int before 3.11
+        UINT64_MAX;  ///< the mask of the instruction in the word at `frame_instruction`, which is an int before 3.11
     PythonLayout layout_{};
 };
 

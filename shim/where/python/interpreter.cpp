@@ -19,18 +19,20 @@ namespace {
 
 using record::PythonReaderState;
 
-constinit std::atomic<const PythonReader*> found_python{nullptr};  ///< its stacks may not be examined yet
+/// The interpreter, whose stacks were perhaps not examined yet.
+constinit std::atomic<const PythonReader*> found_python{nullptr};
 constinit std::atomic<const PythonReader*> verified_python{
-    nullptr};  ///< a stack with frames was examined and looks valid
+    nullptr};  ///< the interpreter, once a stack with frames was examined and looks valid
 constinit std::atomic<PythonReaderState> state{PythonReaderState::unused};
-constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_load_generation() of the last vain search
+/// quick_load_generation() at the last search that found no interpreter.
+constinit std::atomic<std::uint64_t> searched_at{0};
 
 // The library or program that contains the interpreter. All names are looked up there, since another interpreter may
 // be loaded too.
 constinit std::atomic<const LoadedObject*> python_library{nullptr};
 
-/// Finds a function or object of the interpreter. Returns nullptr if there is none. Data of a library may lie in the
-/// program, if the program refers to it (copy relocations). Precondition: `python_library` is set.
+/// Finds a function or object of the interpreter. Returns nullptr if there is none. Also accepts a definition in the
+/// program, because copy relocations move data of a library there. Precondition: `python_library` is set.
 void* find_symbol(const char* name) {
     const elf::ReadGuard reading;
     const LoadedObject& library = *python_library.load(std::memory_order_acquire);
@@ -97,7 +99,8 @@ const PythonReader* search() {
     return found_python.compare_exchange_strong(first, mine, std::memory_order_acq_rel) ? mine : first;
 }
 
-/// Returns the interpreter once a stack with frames has been examined and looks valid.
+/// Searches for the interpreter, and examines the calling thread's stack. Returns the interpreter if the stack has
+/// frames and looks valid, otherwise nullptr.
 [[gnu::noinline, gnu::cold]] const PythonReader* find_and_verify() {
     if (has_stopped_reading()) return nullptr;
     const PythonReader* found = found_python.load(std::memory_order_acquire);
@@ -118,7 +121,8 @@ const PythonReader* search() {
     return found;
 }
 
-/// Python's own functions for its stack. They return new references to frames and code objects.
+/// Python's own functions for reading its stack. PyEval_GetFrame returns a borrowed reference; the other functions
+/// return new references to frames and code objects.
 struct PythonApi {
     int (*holds_gil)() = nullptr;
     void* (*frame)() = nullptr;
@@ -149,8 +153,8 @@ PythonApi python_api() {
     return functions;
 }
 
-/// Returns true if the reader here and Python's own functions give the same code objects and lines. Precondition: the
-/// thread holds the GIL and runs Python.
+/// Returns true if `python` and Python's own functions give the same code objects and lines. Precondition: the thread
+/// holds the GIL and runs Python.
 bool agrees_with_api(const PythonReader& python, const PythonApi& functions) {
     PythonStack stack;
     python.read_stack(stack);

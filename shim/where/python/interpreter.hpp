@@ -7,14 +7,14 @@
 namespace fp32shim::where {
 
 /// Returns the interpreter of this process. Returns nullptr if there is none, or if its stacks cannot be read.
-/// Searches at the first call, and again after objects were loaded. Prints one line on stderr if the interpreter's
-/// version is unknown. Thread-safe, lock-free.
+/// Searches at the first call and, if this search found none, again after further objects were loaded. Prints one
+/// line on stderr if the interpreter's version is unknown. Thread-safe, lock-free.
 const PythonReader* python_reader();
 
 /// Returns the state of the code that reads Python's stacks.
 record::PythonReaderState python_state();
 
-/// Compares the stack that is read here with the stack that Python's own functions return, once per process, when
+/// Compares the stack that the shim reads with the stack that Python's own functions return, once per process, when
 /// the calling thread holds the GIL and runs Python: for instance while Python imports an extension module. If the
 /// stacks differ, no stacks are read from then on, and one line on stderr says so.
 void check_stack_reader_against_python();

@@ -5,8 +5,8 @@
 namespace fp32shim::where {
 namespace {
 
-// Offsets in 64-bit builds, from the headers of 3.9.2, 3.10.4, 3.11.2 and 3.12.3. They do not change within a minor
-// version.
+// Offsets in 64-bit builds, from the headers of 3.9.2, 3.10.4, 3.11.2 and 3.12.3. The offsets do not change within a
+// minor version.
 constexpr PythonLayout python_3_9 = {.instruction_form = InstructionForm::byte_offset,
                                      .line_table_form = LineTableForm::lnotab,
                                      .thread_frame = 24,
@@ -70,7 +70,7 @@ constexpr PythonLayout python_3_12 = [] {
     return layout;
 }();
 
-/// The indices of words of _Py_DebugOffsets. Its beginning is the same in all versions.
+/// The indices of words of _Py_DebugOffsets. The beginning of this structure is the same in all versions.
 struct DebugOffsetWords {
     std::uint16_t thread_current_frame, thread_id;
     std::uint16_t frame_previous, frame_executable, frame_instr_ptr, frame_owner, frame_tlbc_index;
@@ -120,17 +120,18 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
                            .text_length = offset(words.unicode_length),
                            .text_state = offset(words.unicode_state),
                            .text_ascii = offset(words.unicode_asciiobject_size)};
-    // The description lacks some fields, but their order is fixed: six numbers from the first line to the version;
-    // `_co_firsttraceable`, `co_extra`, (the copies,) bytecode.
+    // _Py_DebugOffsets lacks some fields, but their positions are fixed. The version follows six numbers, the first
+    // of which is the first line. `_co_firsttraceable`, `co_extra` and, if there are copies, the pointer to the
+    // copies lie in this order directly before the bytecode.
     layout.code_first_traceable =
         static_cast<std::int16_t>(layout.code_bytecode - (has_copies ? 3 : 2) * sizeof(void*));
     layout.code_version = static_cast<std::int16_t>(layout.code_first_line + 6 * sizeof(std::int32_t));
-    layout.text_other =
-        static_cast<std::int16_t>(layout.text_ascii + 2 * sizeof(void*));  // after the UTF-8 copy: length, address
-    if (has_copies) {  // free-threaded 3.14; in 3.13 all threads still share one bytecode
+    layout.text_other = static_cast<std::int16_t>(
+        layout.text_ascii + 2 * sizeof(void*));  // the length and address of the UTF-8 copy lie in between
+    if (has_copies) {  // only in free-threaded 3.14, because in 3.13 all threads still share one bytecode
         layout.frame_bytecode_index = offset(words.frame_tlbc_index);
         layout.code_bytecode_copies = offset(words.code_co_tlbc);
-        layout.text_kind_bit = 8;  // `interned` is a separate byte before it
+        layout.text_kind_bit = 8;  // `interned` is a separate byte before `kind`
     }
     return fits ? std::optional(layout) : std::nullopt;
 }
@@ -183,7 +184,8 @@ std::int64_t line_in_ranges(Table table, std::int64_t line, int offset) {
     return 0;
 }
 
-/// Reads the numbers of an entry: six bits per byte, the lowest first. Bit 6 means that another byte follows.
+/// Reads the numbers of an entry of the table. Each byte has six bits of a number, the lowest bits first. Bit 6 means
+/// that another byte follows.
 class LineEntryReader {
   public:
     LineEntryReader(Table table, std::size_t position) : table_(table), position_(position) {}

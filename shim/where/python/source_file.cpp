@@ -39,7 +39,7 @@ void warn_unread_source(std::string_view path, std::string_view why) {
     system::stderr_line(line.view());
 }
 
-/// Returns the offset of the end of each line; empty if there is no memory.
+/// Returns the offset of the end of each line, or an empty span if there is no memory.
 std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
     const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
     MappedMemory memory((feeds + 1) * sizeof(std::uint32_t));
@@ -55,7 +55,7 @@ std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
 
 /// Reads a file into `file`. Returns the reason if it cannot be used, otherwise an empty text.
 std::string_view read_into(SourceFile& file) {
-    const system::RawFile opened(file.path.data());  // ends in a NUL thanks to arena_copy()
+    const system::RawFile opened(file.path.data());  // arena_copy() has added a NUL to the path
     struct stat status {};
     if (!opened.is_open()) return system::describe_io_error(opened.error()).meaning;
     if (!opened.is_regular(status)) return "not a regular file";
@@ -96,7 +96,7 @@ const SourceFile* source_file(std::string_view path) {
             arena_new<SourceFile>(hash, arena_copy(path), nullptr, std::span<const std::uint32_t>(), nullptr);
         const std::string_view why = read_into(*fresh);
         if (!why.empty()) warn_unread_source(path, why);
-        // If two threads add a file at the same time, it is stored twice, which does no harm.
+        // If two threads add one file at the same time, the file is stored twice, which does no harm.
         push_front(files, fresh);
         known = fresh;
     }

@@ -9,12 +9,13 @@
 
 namespace fp32shim::where {
 
-/// A source file, read whole and only once. Never freed.
+/// A source file that was read once, as a whole. Never freed.
 struct SourceFile {
-    std::uint64_t hash;                   ///< hash of `path`
-    std::string_view path;                ///< in the form that the interpreter has
-    const char* bytes;                    ///< nullptr: the file cannot be read
-    std::span<const std::uint32_t> ends;  ///< for each line: the offset of its line feed, or the end of the file
+    std::uint64_t hash;     ///< hash of `path`
+    std::string_view path;  ///< the path as the interpreter has it
+    const char* bytes;      ///< the text, or nullptr if the file cannot be read
+    /// The offset of each line feed and, for the last line, the offset of the file's end.
+    std::span<const std::uint32_t> ends;
     const SourceFile* next;
 
     /// Returns the text of a line without blanks at either end, or nullopt if there is no such line. `number` counts
@@ -23,9 +24,9 @@ struct SourceFile {
 };
 
 /// Returns a source file. Returns nullptr, and prints one line on stderr once, if the file cannot be read, is not a
-/// regular file, is empty, or is larger than 4 MiB. The same goes for a file changed after the settings were read,
-/// whose lines may not be those that run, and for further files once 256 were read. The first call for a file reads
-/// it; later calls make no system call. Thread-safe, lock-free, async-signal-safe.
+/// regular file, is empty, or is larger than 4 MiB. Does so too if the file was changed after the shim read its
+/// settings, because its lines may not be those that run, and if 256 files were already read. The first call for a
+/// file reads it; later calls make no system call. Thread-safe, lock-free, async-signal-safe.
 const SourceFile* source_file(std::string_view path);
 
 }  // namespace fp32shim::where
