@@ -64,7 +64,7 @@ class RecordingResultsReader {
         }
     }
 
-    /// Returns a hash of `kind` and of all members of the fingerprint that same_bits() compares.
+    /// Returns a hash of `kind` and of the whole fingerprint, except for its `rows`.
     static std::uint64_t hash_of(std::uint32_t kind, const record::Fingerprint& fingerprint) {
         system::Hash hash;
         hash.add(kind).add(fingerprint.hash).add(fingerprint.flags);
