@@ -17,8 +17,8 @@ using Parts = std::vector<Subset>;
 /// Returns the groups of all `parts`.
 Subset union_of_parts(const Parts& parts);
 
-/// Groups of products that stay exact for one reason. They belong to a source line, or to one function and size at
-/// the line.
+/// Groups of products that a search keeps exact, with the reason. They are the groups of one source line, or those of
+/// one function and one size at a source line.
 struct Culprit {
     Subset groups;
     std::vector<Subset> partners;  ///< sets of groups that must also be lowered to make the command fail

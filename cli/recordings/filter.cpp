@@ -70,10 +70,10 @@ void widen(std::vector<policy::NumberRange>& ranges, double factor) {
 
 /// Stands for the lines of a call path in a comparison whose result is already known. Every condition on the lines
 /// has the result `holds`.
-struct PrecomputedCallLines : policy::PythonStackLines {
-    PrecomputedCallLines() {
+struct CallPathWithKnownResult : policy::PythonStackLines {
+    CallPathWithKnownResult() {
         any = [](const PythonStackLines& lines, bool (*)(void*, std::string_view), void*) {
-            return static_cast<const PrecomputedCallLines&>(lines).holds;
+            return static_cast<const CallPathWithKnownResult&>(lines).holds;
         };
     }
     bool holds = false;
@@ -159,11 +159,11 @@ bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     // so float64 is compared as float32.
     if (rule.when.dtype.empty() && policy::is_double(call.dtype))
         call.dtype = policy::is_complex(call.dtype) ? policy::Dtype::complex64 : policy::Dtype::float32;
-    PrecomputedCallLines lines;
+    CallPathWithKnownResult path;
     if (!rule.when.stack.empty()) {
         const PathMatch found = match_path(row.stack);
-        lines.holds = found == PathMatch::match;
-        if (found != PathMatch::none) call.stack = &lines;
+        path.holds = found == PathMatch::match;
+        if (found != PathMatch::none) call.stack = &path;
     }
     return policy::decides_call(rule, call, {system::base_name(process.executable), process.command, process.host});
 }

@@ -64,9 +64,10 @@ class SensitivityRunner {
     /// Makes one more exact run after a run that lowered products. Throws SearchAborted if its output differs from
     /// those of the other exact runs by more than chance explains. `when` says in the message when this run was made.
     void check_by_exact_run(const RunRequest& request, std::string_view when = "right after a lowered one");
-    /// Returns true if a later exact run made at least as many calls of `group` as the first exact run, or if there
-    /// was only one exact run.
-    bool has_run_again(const ProductGroup& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
+    /// Returns true if later exact runs were made, and each made fewer calls of `group` than the first exact run.
+    bool made_fewer_calls_later(const ProductGroup& group) const {
+        return exact_count_ >= 2 && !ran_again_.contains(group.key);
+    }
     /// Makes those of the planned runs whose results are not known yet, and returns the results of all planned runs.
     std::vector<MeasuredRun> measure_runs(const std::vector<PlannedRun>& planned, std::uint64_t jobs);
     /// Makes a run again. Throws SearchAborted if chance explains the output of the new run, because chance then has

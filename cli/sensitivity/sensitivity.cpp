@@ -186,7 +186,7 @@ class SensitivityAnalysis {
     void note_untried() {
         for (ProgramPlace& place : measured_.places) {
             place.is_untried = std::ranges::any_of(
-                place.groups, [this](std::size_t group) { return !runner_.has_run_again(groups_[group]); });
+                place.groups, [this](std::size_t group) { return runner_.made_fewer_calls_later(groups_[group]); });
             if (place.is_untried) untried_.push_back(place.text);
         }
     }

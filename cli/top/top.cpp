@@ -228,8 +228,8 @@ void read_calls(record::RecordingReader& recording, const TopOptions& options, d
     calls.add(seen.recording, recording, parse_grouping(options.by).by_call_site ? &paths : nullptr);
     paths.finish();
     if (const Grouping grouping = grouping_of(calls, options); !grouping.is_empty()) {
-        // The groups of a process can appear after its first update, once its rows have locations. New groups have
-        // all calls since the recording began.
+        // The groups of a process can appear after its first update, once its rows have locations. The counts
+        // of a new group contain all its calls since the recording began.
         if (rates.is_new()) seconds = static_cast<double>(now_ns() - recording.facts().opened_ns) / 1e9;
         seen.groups = rates.update(grouped(calls, DurationHistogram(), paths, grouping, RowOrder::time), seconds);
     } else {

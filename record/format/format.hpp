@@ -406,7 +406,7 @@ struct Header {
     SettingsChangeRecord changes[change_limit];
     // The field at offset 20480 has the children that ran without the shim.
     ChildRecord children[child_limit];
-    // The field at offset 30720 is used in the file for the children of a run (write/children.hpp).
+    // The field at offset 30720, `marks`, is for the file for the children of a run (write/children.hpp).
     std::uint64_t marks[mark_limit];  ///< hash of each mark's content; 0: there is no mark with this number
     // The field at offset 32768 holds the texts.
     char text[32768];

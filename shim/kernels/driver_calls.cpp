@@ -81,8 +81,8 @@ void mark_kernels_missed(const Settings& in_force) {
 }
 
 /// Counts a launch of a kernel, or its insertion into a graph. A launch inside a product of cuBLAS that the shim
-/// governs belongs to that product. It is counted only if the kernel multiplies in a lower format than the product
-/// may.
+/// governs belongs to that product. It is counted only if the kernel multiplies in a format that is lower than the
+/// product's permitted format.
 void record_kernel_launch(const Site& site, const Frame& frame, Handle handle, const Settings& in_force) {
     if (in_force.recording == nullptr) return;
     if (const record::Recording* none = nullptr; first_recording.load(std::memory_order_relaxed) == none)
@@ -105,7 +105,7 @@ void record_graph_replay(const Site& site, const Settings& in_force) {
     if (first != nullptr && first != in_force.recording) mark_kernels_missed(in_force);
 }
 
-// ---- Calls of the driver
+// ---- The program's calls of functions of the driver
 
 template <class T>
 T argument(const Frame& frame, int word) {

@@ -45,7 +45,8 @@ bool any_library_multiplies() {
     _exit(127);
 }
 
-/// The provider's function that calls from a site run, and the function's row in the function table.
+/// The function of a provider that is executed for the calls from one call site, and the row of this function in the
+/// function table.
 struct BoundRoutine {
     FunctionBinding binding;
     const Function* function = nullptr;

@@ -9,7 +9,7 @@ import {
   flopText,
   hostTime,
   momentText,
-  nanosecondsOf,
+  nanosecondsSince1970,
 } from "../shared/text.js";
 import {showOnlyRefused} from "./filters.js";
 import {totals} from "./view.js";
@@ -39,7 +39,7 @@ function runOriginText(facts) {
   }
   parts.push(`from ${momentText(opened)}`);
   if (last) {
-    const length = Math.max(nanosecondsOf(last) - nanosecondsOf(opened), 0);
+    const length = Math.max(nanosecondsSince1970(last) - nanosecondsSince1970(opened), 0);
     parts.push(`last call after ${durationText(length)}`);
   }
   return parts.join(" · ");

@@ -4,7 +4,7 @@ import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
 import {areaFill, formats} from "../shared/formats.js";
 import {data} from "../shared/page.js";
-import {durationText, nanosecondsOf, threeDigits, withSiPrefix} from "../shared/text.js";
+import {durationText, nanosecondsSince1970, threeDigits, withSiPrefix} from "../shared/text.js";
 
 const {timeline} = data;
 const binCount = () => timeline.bins.at(-1).number + 1;
@@ -22,7 +22,7 @@ function drawVerticalLine(context, x, top, bottom) {
 function drawSettingChanges({ctx: context, chartArea: {left, right, top, bottom}}) {
   let written = -Infinity; // right end of the last text
   for (const {change, time, done} of data.changes.list) {
-    const since_ns = nanosecondsOf(time) - nanosecondsOf(timeline.begin);
+    const since_ns = nanosecondsSince1970(time) - nanosecondsSince1970(timeline.begin);
     const position = since_ns / timeline.bin_ns / binCount();
     if (position < 0 || position > 1 || !done) continue;
     const x = left + position * (right - left);

@@ -17,7 +17,7 @@ export function durationText(ns) {
 }
 
 // Converts a time in the page's data to nanoseconds since 1970, exact to about 256 ns.
-export function nanosecondsOf(time) {
+export function nanosecondsSince1970(time) {
   const second = time.slice(0, 19);
   return Date.parse(`${second}Z`) * 1e6 + Number(time.slice(20, 29));
 }
