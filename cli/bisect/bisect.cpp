@@ -33,9 +33,9 @@ namespace {
 
 /// Writes a policy for each set of groups that is to be tested, runs the command under it, judges the runs, and tells
 /// the user each outcome.
-class CommandSetRunner : public SetRunner {
+class LoweredSetRunner : public SetRunner {
   public:
-    CommandSetRunner(const BisectSettings& settings, TrialRunner& trials, GroupList& groups)
+    LoweredSetRunner(const BisectSettings& settings, TrialRunner& trials, GroupList& groups)
         : settings_(settings), trials_(trials), groups_(groups) {}
 
     std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) override;
@@ -68,12 +68,12 @@ class CommandSetRunner : public SetRunner {
 
 constexpr int undecided_status = 125;  ///< exit status of a command that cannot be judged, as in `git bisect run`
 
-RunRequest CommandSetRunner::request_for(const TestedSet& tested, const PolicySettings& policy) const {
+RunRequest LoweredSetRunner::request_for(const TestedSet& tested, const PolicySettings& policy) const {
     return tested.lowered == Lowered::only ? request_lowering_only(groups_, tested.set, policy, tested.calls)
                                            : request_lowering_all_but(groups_, tested.set, policy);
 }
 
-std::vector<SetRunResult> CommandSetRunner::run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) {
+std::vector<SetRunResult> LoweredSetRunner::run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) {
     std::vector<RunRequest> requests;
     requests.reserve(sets.size());
     for (const TestedSet* tested : sets) requests.push_back(request_for(*tested, settings_.policy));
@@ -86,7 +86,7 @@ std::vector<SetRunResult> CommandSetRunner::run(const std::vector<const TestedSe
     return runs;
 }
 
-std::optional<SetRunResult> CommandSetRunner::run_coarsest(const Subset& groups) {
+std::optional<SetRunResult> LoweredSetRunner::run_coarsest(const Subset& groups) {
     PolicySettings coarsest = settings_.policy;
     coarsest.precision = coarsest_precision;
     const TestedSet tested{Lowered::only, groups, {}};
@@ -97,7 +97,7 @@ std::optional<SetRunResult> CommandSetRunner::run_coarsest(const Subset& groups)
     return ran_at_coarsest(trial.products) ? std::optional(run) : std::nullopt;
 }
 
-SetRunResult CommandSetRunner::judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups) {
+SetRunResult LoweredSetRunner::judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups) {
     ++run_count_;
     SetRunResult run;
     const bool is_undecided = trial.ended.signal == 0 && trial.ended.exit_status == undecided_status;
@@ -115,7 +115,7 @@ SetRunResult CommandSetRunner::judge_trial(const Trial& trial, const TestedSet& 
 
 /// Adds the groups that a run has met to the groups of the search, and stores in `run` which groups ran, how often
 /// and at which formats.
-void CommandSetRunner::add_met_groups(const RecordedProducts& products, const TestedSet& tested,
+void LoweredSetRunner::add_met_groups(const RecordedProducts& products, const TestedSet& tested,
                                       bool takes_new_groups, SetRunResult& run) {
     const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
     const bool is_first = run_count_ == 1;
@@ -140,7 +140,7 @@ void CommandSetRunner::add_met_groups(const RecordedProducts& products, const Te
 }
 
 /// Throws SearchAborted if new runs keep meeting groups that no earlier run has met.
-void CommandSetRunner::refuse_endless_groups() {
+void LoweredSetRunner::refuse_endless_groups() {
     const std::size_t now = groups_.all().size();
     if (first_groups_ == 0) first_groups_ = now;
     if (now <= 4 * first_groups_ + 16) return;
@@ -151,14 +151,14 @@ void CommandSetRunner::refuse_endless_groups() {
 }
 
 /// Updates the longest time of exact runs, or the longest relative time of lowered runs that have failed.
-void CommandSetRunner::note_time(const Trial& trial, const TestedSet& tested, const SetRunResult& run) {
+void LoweredSetRunner::note_time(const Trial& trial, const TestedSet& tested, const SetRunResult& run) {
     if (tested.is_everything_exact())
         longest_exact_ = std::max(longest_exact_, trial.duration_seconds());
     else if (run.verdict == Verdict::not_acceptable && longest_exact_ > 0 && !trial.has_passed())
         slowest_failure_ = std::max(slowest_failure_, trial.duration_seconds() / longest_exact_);
 }
 
-std::string CommandSetRunner::caveats() const {
+std::string LoweredSetRunner::caveats() const {
     std::string text = other_libraries_text(trials_.first_products());
     if (trials_.reference().has_run_timestamps()) text += run_timestamps_text;
     if (slowest_failure_ > 2)
@@ -171,14 +171,14 @@ std::string CommandSetRunner::caveats() const {
 
 /// Sets the number of runs that the search is expected to need, assuming that two of the source lines that were
 /// lowered are culprits.
-void CommandSetRunner::estimate_runs(const SetOutcome& everything_lowered) {
+void LoweredSetRunner::estimate_runs(const SetOutcome& everything_lowered) {
     const std::size_t lines = groups_.split(everything_lowered.lowered, line_key).size();
     if (everything_lowered.verdict == Verdict::acceptable || lines == 0) return;
     trials_.expect_run_count(everything_lowered.last_run +
                              expected_set_count(lines) * std::max<std::uint64_t>(everything_lowered.runs, 1));
 }
 
-std::string CommandSetRunner::text_of_set(const TestedSet& tested) const {
+std::string LoweredSetRunner::text_of_set(const TestedSet& tested) const {
     const std::string of_all = fmt::format("{} of {} at {}", tested.set.size(),
                                            counted(groups_.all().size(), "group"), settings_.policy.precision);
     if (const CallRange& calls = tested.calls; calls.last != 0)
@@ -191,7 +191,7 @@ std::string CommandSetRunner::text_of_set(const TestedSet& tested) const {
     return fmt::format("only {} at {}", groups_[tested.set[0]].location_text(), settings_.policy.precision);
 }
 
-void CommandSetRunner::report_outcome(const TestedSet& tested) {
+void LoweredSetRunner::report_outcome(const TestedSet& tested) {
     const SetOutcome& outcome = tested.outcome;
     const bool is_everything_lowered = tested.lowered == Lowered::all_but && tested.set.empty();
     if (is_everything_lowered && trials_.expected_run_count() == 0) estimate_runs(outcome);
@@ -255,7 +255,7 @@ void check_exact_run(const SetOutcome& exact, const Trial& run, const GroupList&
 
 /// Checks whether the output of the command depends on its products. Compares the outputs of the runs so far. If all
 /// products may be lowered and ran on a CPU, also makes a run at the coarsest precision.
-void check_dependence(const SetTester& tester, CommandSetRunner& sets, SearchConclusion& findings) {
+void check_dependence(const SetTester& tester, LoweredSetRunner& sets, SearchConclusion& findings) {
     if (!findings.doubt.empty()) return;
     const SetOutcome& exact = *tester.find_outcome(Lowered::only, {});
     const SetOutcome* const lowered = tester.find_outcome(Lowered::all_but, groups_of_culprits(findings.culprits));
@@ -309,7 +309,7 @@ int search(const BisectOptions& options, TrialRunner& trials) {
                             .narrows_calls = options.narrows_calls};
     GroupList groups;
     rank_groups_by_audits(options, options.types(), groups);
-    CommandSetRunner sets(settings, trials, groups);
+    LoweredSetRunner sets(settings, trials, groups);
     SetTester tester(settings, sets, groups);
     check_exact_run(tester.test_everything_exact(), trials.last_trial(), groups, settings.policy.types);
     if (trials.previews_on_cpu()) settings.policy.cpu = preview_mode;

@@ -20,7 +20,7 @@ struct BisectResult {
     SearchConclusion findings;
     FoundPolicy policy;
     std::vector<std::string> left_files;  ///< files of the working folder that changed during the search
-    std::string caveats;                  ///< the text that CommandSetRunner::caveats() returned
+    std::string caveats;                  ///< the text that LoweredSetRunner::caveats() returned
     bool leaves_out_clock = false;        ///< times that the clock showed during the runs were not compared
 };
 

@@ -73,7 +73,7 @@ bool has_same_position(const DiffOutcome& outcome, const ResultPair& pair) {
 /// Returns a text about the library that provides BLAS, such as `libblas.so.3 (OpenBLAS 0.3.21)`, or `libblas.so.3
 /// (/usr/lib/blas/libblas.so.3.11.0)` if its version is unknown.
 std::string provider_text(const DiffSide& side, const MergedRow& row) {
-    const std::string identity = side.environment.library_text(row.provider);
+    const std::string identity = side.environment.library_identity(row.provider);
     return or_dash(row.provider) + (identity.empty() ? "" : fmt::format(" ({})", identity));
 }
 

@@ -26,7 +26,7 @@ const policy::KnownWrongAlgorithm* known_wrong_algorithm(const MergedRow& row, c
     if (!algorithm) return nullptr;
     for (const MergedProcess& process : calls.processes())
         if (const auto* known = policy::find_known_wrong_algorithm(
-                *algorithm, version_in(process.environment.library_text(row.provider))))
+                *algorithm, version_in(process.environment.library_identity(row.provider))))
             return known;
     return nullptr;
 }

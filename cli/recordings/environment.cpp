@@ -52,7 +52,7 @@ const EnvironmentFacts::Values& EnvironmentFacts::values_about(std::string_view 
     return found == facts_by_subject_.end() ? none : found->second;
 }
 
-std::string EnvironmentFacts::library_text(std::string_view library) const {
+std::string EnvironmentFacts::library_identity(std::string_view library) const {
     const Values& values = values_about(library);
     for (const EnvironmentFact fact : {EnvironmentFact::version, EnvironmentFact::file})
         if (const auto found = values.find(fact); found != values.end()) return fact_text(fact, found->second);

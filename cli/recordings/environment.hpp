@@ -24,7 +24,7 @@ class EnvironmentFacts {
     bool is_empty() const { return facts_by_subject_.empty(); }
     /// Returns the name and the version of a library, such as `OpenBLAS 0.3.21`, or its file if the library does not
     /// tell its version; empty if neither is known.
-    std::string library_text(std::string_view library) const;
+    std::string library_identity(std::string_view library) const;
     /// Returns the names of the GPU with the number `device`. There are several names if processes had different GPUs
     /// under this number. Returns an empty set if no name is known.
     std::set<std::string> names_of_gpu(std::int32_t device) const;

@@ -24,8 +24,8 @@ class CallFilter {
     /// given several times, a call has to match one of its values. The filter must outlive the app.
     void declare_options(CLI::App& app);
 
-    /// Reads the values of all options, like a rule of a policy file. Returns an error message, empty on success.
-    /// Must be called once, after the options are parsed and before passes().
+    /// Reads the values of all options, which have the syntax of conditions in a policy file. Returns an error
+    /// message, or an empty text on success. Must be called once, after the options are parsed and before passes().
     std::string parse_options();
 
     bool is_empty() const { return rule_.when.empty() && !ran_below_; }

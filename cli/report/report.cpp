@@ -169,7 +169,7 @@ int finish(ReportOutput& output, bool is_incomplete) {
     return is_incomplete ? exit_code::finding : exit_code::ok;
 }
 
-/// Writes a report as JSON lines, each recording as soon as it is read.
+/// Writes a report as JSON lines. The lines of each recording are written as soon as the recording is read.
 int report_lines(const std::vector<std::string>& paths, const ReportOptions& options,
                  RecordingPreparer& preparation) {
     ReportOutput output(options.output);

@@ -183,8 +183,9 @@ class NumberTextReader {
         numbers_.values.push_back(value);
     }
 
-    /// Returns the text since the last number or the beginning of the line, without the signs around that text. If
-    /// there is no such text, returns the label of the number before it in the line, with a count.
+    /// Returns a label for the number at the reading position: the text between it and the previous number, or the
+    /// beginning of the line, without the signs at both ends of that text. If that text has no letters, returns the
+    /// last label of the line with a count, such as `loss, number 2`.
     std::string label() {
         constexpr std::string_view signs = " \t\"'`:=,;|()[]{}<>+-*#";
         std::string_view text = text_.substr(begin_of_label_, at_ - begin_of_label_);

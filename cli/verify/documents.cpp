@@ -97,7 +97,8 @@ std::vector<std::string> bypass_lines(const Json& bypasses) {
     return lines;
 }
 
-/// Returns a line of HTML for each doubt and for each bypass that may have multiplied unseen.
+/// Returns a line of HTML for each doubt, and one for each bypass (code that multiplies without the shim) whose
+/// products may be missing from the recordings.
 std::vector<std::string> unproven_lines(const Json& result) {
     std::vector<std::string> lines;
     for (const Json& doubt : result["doubts"])

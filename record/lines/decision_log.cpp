@@ -160,8 +160,8 @@ int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
         const long result = system::raw::retry_if_interrupted(
             [&] { return system::raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
-            position += static_cast<std::size_t>(result);  // if the write was short, the next write fails with the
-                                                           // reason
+            // If the system wrote only a part, the next write fails and returns the reason.
+            position += static_cast<std::size_t>(result);
             continue;
         }
         if (result == -EPIPE) hold.consume_pending_signal(SIGPIPE);

@@ -24,18 +24,18 @@ namespace {
 /// The bindings of a library cannot be read after it is unloaded. When a recording begins, the list is written into
 /// it; a process without a recording writes the list into its mark (record::UnrecordedProcessMark). Lock-free,
 /// async-signal-safe. Never shrinks.
-class ClosedFileList {
+class ClosedLibraryList {
   public:
-    struct ClosedFile {
+    struct ClosedLibrary {
         record::LoadedFile file;
-        const ClosedFile* next;
+        const ClosedLibrary* next;
     };
 
     /// Adds a file unless the list has it. If there are too many files or no memory, is_incomplete() becomes true
     /// instead.
     void add(const record::LoadedFile& file);
     /// Returns the file added last, or nullptr if there is none.
-    const ClosedFile* newest() const { return newest_.load(std::memory_order_acquire); }
+    const ClosedLibrary* newest() const { return newest_.load(std::memory_order_acquire); }
     bool is_incomplete() const { return is_incomplete_.load(std::memory_order_relaxed); }
 
   private:
@@ -43,26 +43,26 @@ class ClosedFileList {
 
     bool has(const record::LoadedFile& file) const;
 
-    std::atomic<const ClosedFile*> newest_{nullptr};
+    std::atomic<const ClosedLibrary*> newest_{nullptr};
     std::atomic<unsigned> count_{0};
     std::atomic<bool> is_incomplete_{false};
 };
 
-bool ClosedFileList::has(const record::LoadedFile& file) const {
-    for (const ClosedFile* known = newest(); known != nullptr; known = known->next)
+bool ClosedLibraryList::has(const record::LoadedFile& file) const {
+    for (const ClosedLibrary* known = newest(); known != nullptr; known = known->next)
         if (known->file.flags == file.flags && known->file.path == file.path &&
             std::ranges::equal(known->file.build_id, file.build_id))
             return true;
     return false;
 }
 
-void ClosedFileList::add(const record::LoadedFile& file) {
+void ClosedLibraryList::add(const record::LoadedFile& file) {
     if (has(file)) return;
     const std::string_view id(reinterpret_cast<const char*>(file.build_id.data()), file.build_id.size());
     const bool has_room = count_.fetch_add(1, std::memory_order_relaxed) < max_files;
     const std::string_view path = has_room ? arena_try_copy(file.path) : std::string_view();
     const std::string_view own_id = path.data() != nullptr ? arena_try_copy(id) : std::string_view();
-    ClosedFile* const added = own_id.data() != nullptr ? arena_try_new<ClosedFile>() : nullptr;
+    ClosedLibrary* const added = own_id.data() != nullptr ? arena_try_new<ClosedLibrary>() : nullptr;
     if (added == nullptr) return is_incomplete_.store(true, std::memory_order_relaxed);
     const std::span build_id(reinterpret_cast<const std::uint8_t*>(own_id.data()), own_id.size());
     added->file = {path, build_id, file.flags, file.layout};
@@ -74,7 +74,7 @@ constinit std::atomic<bool> are_closed_files_kept{false};
 constinit std::atomic<bool> notes_bypassing_getenv{false};
 constinit std::atomic<bool> notes_bypassing_driver_calls{false};
 constinit std::atomic<bool> has_bypassing_driver_lookup{false};
-constinit ClosedFileList closed_files;
+constinit ClosedLibraryList closed_libraries;
 
 /// True if the loader may call a function without storing its address in the slot of a lazily bound reference: with
 /// LD_BIND_NOT, and with libraries that audit the loader. In both cases, a slot that looks unused may belong to a
@@ -220,7 +220,7 @@ std::uint32_t object_flags(const link_map* map) {
 }
 
 /// Adds an object's file to `list`, with what is known of the object. `list` is a record::UnrecordedProcessMark, a
-/// record::LoadedFileList::LockedAdder or a ClosedFileList. Precondition: an elf::ReadGuard is held.
+/// record::LoadedFileList::LockedAdder or a ClosedLibraryList. Precondition: an elf::ReadGuard is held.
 template <class List>
 void add_file(List& list, const link_map* map) {
     const std::string_view path = system::view(map->l_name);
@@ -242,13 +242,13 @@ bool is_loaded(const record::LoadedFile& file) {
 template <class List, class Notes>
 void add_all_files(List& list, Notes& notes) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
-    for (const auto* closed = closed_files.newest(); closed != nullptr; closed = closed->next)
+    for (const auto* closed = closed_libraries.newest(); closed != nullptr; closed = closed->next)
         if (closed->file.flags != 0 || !is_loaded(closed->file)) list.add(closed->file);
     const bool counts_driver_lookup = notes_bypassing_driver_calls.load(std::memory_order_relaxed) &&
                                       has_bypassing_driver_lookup.load(std::memory_order_relaxed);
     if (counts_driver_lookup || has_bypassing_lookup.load(std::memory_order_relaxed)) notes.mark_bypassing_lookup();
     // If objects were being unloaded when this process was forked, their names are lost.
-    if (!elf::is_loader_list_complete() || closed_files.is_incomplete()) notes.mark_incomplete();
+    if (!elf::is_loader_list_complete() || closed_libraries.is_incomplete()) notes.mark_incomplete();
 }
 
 void add_all_files(record::LoadedFileList& objects) {
@@ -290,7 +290,7 @@ void record_files_before_closing(record::LoadedFileList* objects, const void* ha
     // In glibc, a handle is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_loader_list(closed)) return;
-    if (objects == nullptr) return add_files_closed_by(closed, closed_files);
+    if (objects == nullptr) return add_files_closed_by(closed, closed_libraries);
     record::LoadedFileList::LockedAdder walk(*objects);
     add_files_closed_by(closed, walk);
 }

@@ -204,8 +204,9 @@ bool asks_for_executions() {
     return in_force != nullptr && in_force->asks_onednn;
 }
 
-/// Returns the copy of oneDNN in the object that contains `address`, as prepare_copy() does. `sets` is true if
-/// `address` is that of a function that sets the mode, perhaps the mode of another object.
+/// Calls prepare_copy() for the object that contains `address` and returns its result. `sets` must be true if
+/// `address` is the address of a function dnnl_set_verbose. Then nullptr is returned if the object itself calls the
+/// dnnl_set_verbose of another object, because that call reaches the shim too.
 OneDnnCopy* prepare_at(std::uintptr_t address, bool sets) {
     const system::ErrnoAndFloatGuard kept;
     asks_for_executions();  // reads the settings before the list of loaded objects is locked
