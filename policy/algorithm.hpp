@@ -65,7 +65,7 @@ std::optional<Algorithm> parse_algorithm(std::string_view word);
 /// none differs, or if a word is invalid.
 std::string algorithm_difference(std::string_view a, std::string_view b);
 
-/// Limits of the algorithms that may run a product of cublasLt.
+/// Restrictions on the algorithms that may run a product of cublasLt.
 struct AlgorithmLimits {
     bool no_split_k = false;  ///< true if each sum must be computed in one part
     /// True if parts of sums must be added in the compute type, not in a narrower type.

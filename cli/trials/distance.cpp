@@ -125,7 +125,7 @@ std::string ExactRunReference::add_exact_run(const ParsedNumbers& numbers) {
         return {};
     }
     if (numbers.rows.size() != first_.rows.size() || numbers.values.size() != first_.values.size())
-        return difference_in_words(numbers);
+        return difference_of_words_or_count(numbers);
     for (std::size_t row = 0; row <= first_.rows.size(); ++row)
         if (!numbers.words_before(row).equals_except_timestamps(first_.words_before(row)))
             has_other_words_[row] = true;
@@ -185,7 +185,7 @@ ChangedRow ExactRunReference::changed_row(std::size_t row, const std::vector<dou
 
 /// Returns a sentence about the first words that differ from those of the exact runs, or about a different count of
 /// numbers. Returns an empty text if nothing differs. Words that differ between exact runs do not count.
-std::string ExactRunReference::difference_in_words(const ParsedNumbers& found) const {
+std::string ExactRunReference::difference_of_words_or_count(const ParsedNumbers& found) const {
     const std::size_t rows = std::min(found.rows.size(), first_.rows.size());
     const bool has_other_count =
         found.rows.size() != first_.rows.size() || found.values.size() != first_.values.size();
@@ -269,7 +269,7 @@ std::string ExactRunReference::difference_beyond_limits(const std::vector<double
 
 OutputDistance ExactRunReference::distance_of(const ParsedNumbers& found) const {
     OutputDistance distance;
-    const std::string words = difference_in_words(found);
+    const std::string words = difference_of_words_or_count(found);
     if (compares_by_limits()) {
         const bool has_same_count = found.values.size() == first_.values.size();
         if (has_same_count) distance.problem = difference_beyond_limits(found.values);

@@ -92,7 +92,7 @@ class ExactRunReference {
     bool is_explained_by_chance(std::size_t row, double change) const;
     double change_of(const NumberRow& row, const std::vector<double>& found) const;
     ChangedRow changed_row(std::size_t row, const std::vector<double>& found) const;
-    std::string difference_in_words(const ParsedNumbers& found) const;
+    std::string difference_of_words_or_count(const ParsedNumbers& found) const;
     void add_distances_of_rows(const std::vector<double>& found, OutputDistance& distance) const;
     double error_by_norm(const std::vector<double>& found) const;
     std::string difference_beyond_limits(const std::vector<double>& found) const;

@@ -120,7 +120,7 @@ class CellMagic:
         body = cell if cell.lstrip().startswith("%%") else f"# %%fp32shim {line}\n{cell}"
         hidden = {name: (lambda *_, **__: None) for name in ("showtraceback", "showsyntaxerror")}
         compiler = self.shell.compile
-        cache = cache_naming_running_cell(compiler, self.shell)
+        cache = compiler_cache_for_running_cell(compiler, self.shell)
         with replaced_attributes(self.shell, hidden), replaced_attributes(compiler, {"cache": cache}):
             result = self.shell.run_cell(body, store_history=False)
         if result.error_before_exec is not None:  # a syntax error, whose traceback has only IPython's functions
@@ -134,7 +134,7 @@ def raise_again(failure: BaseException | None) -> None:
         raise failure
 
 
-def cache_naming_running_cell(compiler: typing.Any, shell: typing.Any) -> typing.Callable[..., str]:
+def compiler_cache_for_running_cell(compiler: typing.Any, shell: typing.Any) -> typing.Callable[..., str]:
     """Returns a replacement for the compiler's `cache` method, which gives names to code. The replacement uses the number
     of the running cell, because newer versions of IPython increase the execution count before a cell runs."""
     cache = compiler.cache

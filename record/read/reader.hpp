@@ -85,8 +85,9 @@ struct RecordingFacts {
     }
 };
 
-/// Number and times of the calls with one row. The time of a call on CUDA ends when its kernels are launched. If some
-/// calls are untimed, `total_ns` is an estimate, and `shortest_ns` and `longest_ns` cover the timed calls only.
+/// Number and times of the calls that a recording counts in one row. The time of a call on CUDA ends when its kernels
+/// are launched. If some calls are untimed, `total_ns` is an estimate, and `shortest_ns` and `longest_ns` cover the
+/// timed calls only.
 struct RecordedCounters {
     std::uint64_t calls = 0;
     std::uint64_t total_ns = 0;

@@ -51,7 +51,8 @@ void append_change(format::Header& header, const SettingsChangeRecord& change) {
 
 /// Appends the precision and the floor that were already requested before this recording began, with the origin
 /// SettingsChangeOrigin::carried_over. Precondition: no other thread appends a change meanwhile.
-void append_carried_over(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor) {
+void append_carried_over_settings(format::Header& header, std::optional<policy::Precision> precision,
+                                  policy::Floor floor) {
     if (precision) append_change(header, make_precision_change(precision, SettingsChangeOrigin::carried_over));
     if (floor != policy::Floor::none)
         append_change(header, make_floor_change(floor, SettingsChangeOrigin::carried_over));
@@ -61,7 +62,7 @@ void append_carried_over(format::Header& header, std::optional<policy::Precision
 
 void RecordingControl::begin_list(format::Header& header, std::optional<policy::Precision> precision,
                                   policy::Floor floor) {
-    append_carried_over(header, precision, floor);
+    append_carried_over_settings(header, precision, floor);
     forget_last_command();
 }
 
@@ -114,8 +115,8 @@ void RecordingControl::record_reload(const PolicyFacts& policy) {
     append_with_policy(make_change(SettingsChangeKind::reload, SettingsChangeOrigin::program), policy, {});
 }
 
-void RecordingControl::record_carried_over(std::optional<policy::Precision> precision, policy::Floor floor) {
-    if (const system::HeldLock held(lock_); held) append_carried_over(*file_.header(), precision, floor);
+void RecordingControl::record_carried_over_settings(std::optional<policy::Precision> precision, policy::Floor floor) {
+    if (const system::HeldLock held(lock_); held) append_carried_over_settings(*file_.header(), precision, floor);
 }
 
 void RecordingControl::append_with_policy(SettingsChangeRecord change, const PolicyFacts& policy,

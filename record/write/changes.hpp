@@ -56,7 +56,7 @@ class RecordingControl {
     void record_floor_change(policy::Floor floor);
     void record_reload(const PolicyFacts& policy);
     /// Records the precision and floor that were already in force when this recording began, if there were any.
-    void record_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
+    void record_carried_over_settings(std::optional<policy::Precision> precision, policy::Floor floor);
 
     /// Begins the list of changes in a new file. `precision` and `floor`, which are already in force, become its
     /// first entries. No other thread may use the file yet.

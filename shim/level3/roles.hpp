@@ -28,7 +28,7 @@ inline bool has_unit_diagonal(const Level3& single) { return single.diag == 'U';
 /// Returns true if `test(number)` is true for a number of alpha, or of beta if `is_beta` is true. A complex scalar
 /// has two numbers. Returns false if the routine does not have the scalar.
 template <class Test>
-bool any_number_of_scalar(const Level3& single, bool is_beta, const Test& test) {
+bool any_part_of_scalar(const Level3& single, bool is_beta, const Test& test) {
     const void* const scalar = is_beta ? single.beta : single.alpha;
     return scalar != nullptr &&
            (test(StoredNumber(scalar, single.is_double)) ||
@@ -38,13 +38,13 @@ bool any_number_of_scalar(const Level3& single, bool is_beta, const Test& test) 
 /// Returns true if alpha, or beta if `is_beta` is true, is neither NaN nor infinite, or if the routine does not have
 /// the scalar.
 inline bool has_finite_scalar(const Level3& single, bool is_beta) {
-    return !any_number_of_scalar(single, is_beta, [](StoredNumber number) { return !number.is_finite(); });
+    return !any_part_of_scalar(single, is_beta, [](StoredNumber number) { return !number.is_finite(); });
 }
 
 /// Returns true if the result depends on the previous contents of C (or of B, for an in-place product).
 inline bool reads_old_result(const Level3& single) {
     return is_in_place(single) || adds_to_c(single.operation) ||
-           any_number_of_scalar(single, true, [](StoredNumber number) { return !number.is_zero(); });
+           any_part_of_scalar(single, true, [](StoredNumber number) { return !number.is_zero(); });
 }
 
 }  // namespace fp32shim::blas

@@ -83,8 +83,9 @@ bool hide_text(const char* format, std::va_list arguments, std::uintptr_t return
         va_end(copied);
         return text != nullptr && begins_line(system::view(text)) && hide_text(system::view(text), return_address);
     }
-    // This text is the second part of a line with the names of the columns. Its call may be a tail call, which
-    // returns to other code than the call for the first part.
+    // oneDNN prints the line with the names of the columns in two parts. `continues` is true if this text is the
+    // second part. The call that prints the second part may be a tail call. Its return address is then in other code
+    // than that of the first call, so the two addresses are not compared.
     const bool continues = hidden_text_return_address() != 0 && pattern.starts_with("%soperation,");
     if (!continues && !begins_line(pattern)) return false;
     char text[2048];  // a thread may have only 16 KB of stack, of which finding the location of a call takes 5 KB

@@ -181,7 +181,7 @@ bool read_settings_again() {
         publish_settings(fresh);
         if (before != nullptr && before != now) before->mark_continued_in(now);
         if (record::RecordingControl* changes = now != nullptr && now != before ? now->control() : nullptr)
-            changes->record_carried_over(process_precision(), process_floor());
+            changes->record_carried_over_settings(process_precision(), process_floor());
     }
     one_at_a_time.release();
     if (fresh == nullptr) return false;

@@ -24,7 +24,7 @@ struct OperandFinding {
 
 std::optional<OperandFinding> bad_scalar(const Level3& single, bool is_beta) {
     if (has_finite_scalar(single, is_beta)) return std::nullopt;
-    const bool is_nan = any_number_of_scalar(single, is_beta, [](StoredNumber number) { return number.is_nan(); });
+    const bool is_nan = any_part_of_scalar(single, is_beta, [](StoredNumber number) { return number.is_nan(); });
     return OperandFinding{is_beta ? NonfiniteOperand::beta : NonfiniteOperand::alpha, {0, 0, is_nan}};
 }
 
@@ -63,7 +63,7 @@ record::Audit received_by(const OperandFinding& bad, std::int64_t number, const 
 /// Returns the larger magnitude of a scalar's parts, or 0 if the routine does not have the scalar.
 float scalar_magnitude(const Level3& single, bool is_beta) {
     float largest = 0;
-    any_number_of_scalar(single, is_beta, [&largest](StoredNumber number) {
+    any_part_of_scalar(single, is_beta, [&largest](StoredNumber number) {
         largest = std::max(largest, number.magnitude());
         return false;
     });

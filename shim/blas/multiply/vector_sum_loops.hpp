@@ -116,15 +116,15 @@ void sum_all_parts(const StridedVector<const Real>& a, const StridedVector<const
     const auto next_sums = [&] { return to + done / elements * Terms::sums; };
     if (lanes < Real >> 1 && a.increment == 1 && b.increment == 1) {
         constexpr int vectors = vectors_at_once<Real>;
-        const auto add = [&](const auto& sum_them, int count) {
+        const auto sum_next_parts = [&](const auto& sum_them, int count) {
             sum_them(a.data + done * Terms::numbers, b.data + done * Terms::numbers, count, next_sums());
             done += count * elements;
         };
         while (a.count - done >= vectors * lanes<Real> * elements)
-            add(sum_parts<vectors, Terms, Real>, vectors * lanes<Real>);
+            sum_next_parts(sum_parts<vectors, Terms, Real>, vectors * lanes<Real>);
         while (a.count - done > few * elements) {
             const std::int64_t left = (a.count - done) / elements;
-            add(sum_parts<1, Terms, Real>, left < lanes<Real> ? static_cast<int>(left) : lanes<Real>);
+            sum_next_parts(sum_parts<1, Terms, Real>, left < lanes<Real> ? static_cast<int>(left) : lanes<Real>);
         }
     }
     for (; done < a.count; done += few * elements) sum_few_parts<few, Terms>(a, b, done, next_sums());

@@ -299,7 +299,8 @@ bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, 
     bound.sizes = memory.bound;
     record::ExponentRange ignored;
     if (single.is_double || widen_exponents(bound.sizes, singles_.written_region().part, ignored)) return true;
-    // The routine takes a unit diagonal as 1 without reading it, so the diagonal cannot be reduced.
+    // There is no reduced bound for a unit diagonal. The routine takes such a diagonal as 1 without reading it, so
+    // the diagonal cannot be scaled down like the other elements.
     if (single.operation == blas::Operation::trmm && has_unit_diagonal(single)) return true;
     bound = {memory.bound, memory.reduced, scalars.alpha[0], scalars.beta[0], start};
     round_operands(blas::reduced_absolute_kernel(single.is_complex));

@@ -232,8 +232,8 @@ class CfaInterpreter {
 
     UnwindState state;
 
-    /// Executes a program until its end, or until it reaches the address. Returns false if an instruction is
-    /// unknown, or an offset too large.
+    /// Executes a program until its end, or until it has passed the address at `distance` from the function's begin.
+    /// Returns false if an instruction is unknown, or if an offset is too large.
     bool run(TableReader program) {
         while (!program.is_at_end() && !is_reached_) step(program);
         return program.is_good() && offsets_fit_;

@@ -15,7 +15,8 @@ import {selectCallsBelow} from "./selection.js";
 const rowHeight = 20; // pixels
 
 export class FlameGraph {
-  // Calls `onSelect` with the selected calls when a box is chosen, and with null for all calls.
+  // When the user chooses a box, the graph passes the calls below this box to the function
+  // `onSelect`. It passes null if the box is the root, which stands for all calls.
   constructor({columns, sources, onSelect}) {
     this.graph = $("paths-graph");
     this.tip = $("paths-tip");
