@@ -23,8 +23,8 @@ inline constexpr std::uint8_t audit_exceeds_tolerance = 8;  ///< the error of th
 inline constexpr std::uint8_t audit_nonfinite = 16;
 /// Marks a record that is not an audit, but describes the first product of its process that had NaN or infinity both
 /// in an operand and in its result. The record has the row and column of an element of the operand that is NaN or
-/// infinite. Its `notes` are the operand's number, a NonfiniteOperand. Because audit_skipped is set too, versions
-/// that do not know audit_received take the record for an audit that was skipped.
+/// infinite. Its `notes` are the operand's number, a NonfiniteOperand. Because audit_skipped is set too, versions of
+/// fp32shim that do not know audit_received take the record for an audit that was skipped.
 inline constexpr std::uint8_t audit_received = 128;
 inline constexpr std::uint8_t audit_early = 64;  ///< the call was one of the first calls of its group, which are all
                                                  ///< audited; without this bit the call was drawn at random
@@ -68,7 +68,8 @@ inline double AuditErrors::error_by(policy::ErrorMetric metric) const {
 }
 
 /// Bits of Audit::notes. Versions of fp32shim that did not have these bits wrote 0.
-inline constexpr std::uint8_t audit_noted = 1;  ///< the writer knew audit_early and the other bits of `notes`
+inline constexpr std::uint8_t audit_noted = 1;  ///< audit_early and the other bits of `notes` have a meaning, because
+                                                ///< the version of fp32shim that wrote them knew them
 inline constexpr std::uint8_t audit_has_cancellation = 2;    ///< the value of `cancellation` is known
 inline constexpr std::uint8_t audit_has_float64_errors = 4;  ///< the values of `fp32_error` and `tested_error` are
                                                              ///< known
@@ -76,7 +77,7 @@ inline constexpr std::uint8_t audit_has_float64_errors = 4;  ///< the values of 
 /// its size.
 inline constexpr std::uint8_t audit_noise = 8;
 
-/// The operands of a product, of which one holds NaN or infinity.
+/// Tells which operand of a product holds NaN or infinity. A record with audit_received has the value in `notes`.
 enum class NonfiniteOperand : std::uint8_t { unknown, a, b, c, alpha, beta };
 
 inline constexpr std::string_view nonfinite_operands[] = {"?", "A", "B", "C", "alpha", "beta"};
@@ -96,7 +97,7 @@ struct Audit {
     /// largest error.
     float fp32_error = 0;
     float tested_error = 0;
-    // The next two lines are set only in a record with audit_nonfinite.
+    // The next three fields, `product`, `alpha` and `beta`, are set only in a record with audit_nonfinite.
     std::uint32_t product = 0;  ///< number, from 0, of the product in its batch
     float alpha = 1, beta = 0;  ///< magnitudes of alpha and beta; if they are complex, the magnitude of the larger of
                                 ///< the real and the imaginary part

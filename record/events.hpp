@@ -66,7 +66,7 @@ struct StartEvent {
     policy::LocationSourceSet where;      ///< sources from which the shim tells where in its program a call was made
     bool asks_onednn = false;             ///< the shim makes copies of oneDNN print what they execute
     bool asks_kernels = false;            ///< the shim records the kernels that the process launches on GPUs
-    std::span<const policy::Rule> rules;  ///< the rules in force; never destroyed
+    std::span<const policy::Rule> rules;  ///< the rules in force; they are never destroyed
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);
 
@@ -83,8 +83,8 @@ struct StackFrame {
 /// result is empty for a frame of compiled code. The result lies in `buffer`.
 std::string_view frame_text(const StackFrame& frame, std::span<char, 512> buffer);
 
-/// Call path of a product, outermost frame first. `read` fills in a frame when the caller needs it. The frame's texts
-/// stay valid until the next call of `read`.
+/// Call path of a product, outermost frame first. Its frames are not stored: `read` finds out one frame at a time.
+/// The texts of that frame stay valid until the next call of `read`.
 struct CallStack {
     std::size_t size = 0;
     /// Reads the frame at `index`, which must be below `size`. Returns false if the frame should be left out.

@@ -21,10 +21,10 @@ struct InspectedProgram {
 /// Number of bytes at the start of a file from which the kernel learns how to start it.
 inline constexpr std::size_t program_head_size = 256;
 
-/// Predicts if the program at `path` would load the shim. Follows `#!` lines as the kernel does. The reason for a
-/// file that cannot be started is `seen`. `interpreter` is a buffer for the text of InspectedProgram::interpreter.
-/// Makes raw system calls, uses little stack, allocates nothing and leaves errno alone. So it is safe in signal
-/// handlers and after vfork.
+/// Predicts if the program at `path` would load the shim. Follows `#!` lines as the kernel does. For a file that
+/// cannot be started, `can_start` is false and `why` is `seen`. `interpreter` is a buffer for the text of
+/// InspectedProgram::interpreter. Makes raw system calls, uses little stack, allocates nothing and leaves errno
+/// alone. So it is safe in signal handlers and after vfork.
 InspectedProgram inspect_program(const char* path, std::span<char, program_head_size> interpreter);
 
 }  // namespace fp32shim::record

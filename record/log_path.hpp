@@ -31,15 +31,14 @@ inline constexpr std::size_t path_capacity = 4096;
 
 /// Returns `name` as an absolute path, because daemons change their directory before they fork. A `%` in the name of
 /// the current directory is doubled, so that expand_path() keeps it. `out` and `scratch` must have path_capacity
-/// bytes each. The result is in `out`, followed by a NUL. It is empty if the path is too long. Thread-safe, allocates
-/// nothing.
+/// bytes each. The result is in `out`, followed by a NUL. It is empty if the path is too long, and equals `name`
+/// if the current directory has no path. Thread-safe, allocates nothing.
 std::string_view make_absolute_name(std::string_view name, std::span<char> out, std::span<char> scratch);
 
 /// Replaces `%p` by the process id, `%h` by the host, `%r` by the rank, `%j` by the job id, `%t` by the start time
 /// (`20261121T084200Z`) and `%%` by `%`. An unknown host, rank or job is written `none`. The texts for host and job
-/// come from outside, and must not lead to another folder. So each of their characters except A-Z a-z 0-9 . _ -
-/// becomes
-/// `_`, and so does a leading dot. Thread-safe, allocates nothing.
+/// come from outside, and must not lead to another folder. So each of their characters becomes `_`, except
+/// letters, digits, `.`, `_` and `-` of ASCII; a dot at the start becomes `_`, too. Thread-safe, allocates nothing.
 ExpandedPath expand_path(std::string_view name, const LogNameFacts& facts, std::span<char> buffer);
 
 /// Returns a message that describes the problem in `path` and lists the allowed placeholders. Precondition:

@@ -77,8 +77,9 @@ std::int32_t parse_rank(std::string_view text);
 
 /// Finds the facts about this process that the name of a log may contain. The job id is the first variable of
 /// policy::batch_systems that is not empty. The rank is the first of rank_variables that is a number.
-/// `value_of(name)` returns the value of an environment variable, or an empty text if it is not set. The results
-/// refer to these values and to `names`. Allocates nothing.
+/// `value_of(name)` returns the value of an environment variable, or an empty text if it is not set. `names` is
+/// a buffer for uname(). The result refers to the variables' values and to `names`, without copies. Allocates
+/// nothing.
 LogNameFacts find_log_name_facts(const auto& value_of, utsname& names) {
     LogNameFacts facts;
     facts.pid = system::raw::getpid();

@@ -12,8 +12,8 @@
 namespace fp32shim::record {
 namespace {
 
-/// A feature of a processor. The index of a feature in its array is the number of its bit in the word of 16 bits. New
-/// features go to the end; the word has space for 12.
+/// A feature of a processor. The index of a feature in its array is the number of its bit in the word of
+/// processor_feature_word(). New features go to the end of an array; the word has space for 12.
 struct ProcessorFeature {
     std::string_view name;
     unsigned long source;  ///< type of the entry in the auxiliary vector that has the feature's bit; not used on

@@ -265,7 +265,7 @@ struct UnrecordedProcessSegment {
     std::uint32_t layouts;    ///< number of layouts: the first `layouts` files have a FileState::layout, and the
                               ///< layouts follow the last file
     std::uint32_t count;      ///< number of files; the first file is the program itself
-    std::uint32_t size;       ///< number of bytes of the files in `files`
+    std::uint32_t size;       ///< number of bytes that the files fill in `files`
     char files[segment_size - 32];  ///< each file's UnrecordedProcessFile, path and build id, one file after another;
                                     ///< then the layouts
 };
@@ -373,14 +373,14 @@ struct Header {
     // The field at offset 924 is written by the process.
     std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonReaderState
     // The fields from offset 928 count losses.
-    std::uint64_t lost_audits;        ///< number of audits that found no space
-    std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
+    std::uint64_t lost_audits;        ///< number of audits that the file had no space for
+    std::uint64_t lost_fingerprints;  ///< number of fingerprints that the file had no space for
     // The field at offset 944 is used in the file for the children of a run (write/children.hpp).
     std::uint32_t marks_missed;  ///< number of processes for which no mark (UnrecordedProcessSegment) could be
                                  ///< written
     std::uint8_t reserved6[4];
     // The field at offset 952 is written by the process.
-    std::uint64_t lost_operands;  ///< number of operand hashes that found no space
+    std::uint64_t lost_operands;  ///< number of calls whose operand hashes the file had no space for
     // The field at offset 960 is written by `fp32shim run` at its end.
     RunEnd run_end;
     // The field at offset 984 is used in the file for the children of a run (write/children.hpp).

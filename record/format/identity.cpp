@@ -85,8 +85,8 @@ std::int32_t read_own_pid(std::string_view folder) {
     return leading_number<std::int32_t>(line.substr(line.find_last_of("\t :") + 1));
 }
 
-/// Returns the inode of a process's PID namespace. The link /proc/PID/ns/pid has the inode in its target, such as
-/// `pid:[4026531836]`.
+/// Returns the inode of a process's PID namespace, or 0 if it is not known. The link /proc/PID/ns/pid has the inode
+/// in its target, such as `pid:[4026531836]`.
 std::uint64_t read_pid_namespace(std::string_view folder) {
     char buffer[64];
     const long size = system::raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);

@@ -44,7 +44,7 @@ struct SegmentHeader {
     std::uint32_t reserved0;
     std::uint64_t first_time;  ///< time of the segment's first event, in ticks (kind events only)
     std::uint64_t last_time;   ///< time of the segment's last event, in ticks (kind events only)
-    std::uint64_t dropped;     ///< number of the slot's events that found no space in the file (kind ring only)
+    std::uint64_t dropped;     ///< number of the slot's events that the file had no space for (kind ring only)
     std::uint64_t reserved1[2];
 };
 static_assert(sizeof(SegmentHeader) == 64);
@@ -118,8 +118,8 @@ struct RowContent {
     std::uint8_t how;      ///< way in which the product was executed: a record::How
     std::uint8_t source;   ///< source of `requested`: a policy::Source
     std::uint8_t reason;   ///< reason why the product did not run as asked: a policy::Reason
-    std::uint8_t accumulator_as_called : 4;  ///< number type in which the call adds as the program made it: a
-                                             ///< policy::Accumulator
+    std::uint8_t accumulator_as_called : 4;  ///< number type in which the call would add if it ran as the
+                                             ///< program made it: a policy::Accumulator
     std::uint8_t accumulator : 4;            ///< number type in which the call that ran added: a policy::Accumulator
     std::uint8_t mantissa_bits;              ///< mantissa bits that an emulated float64 product kept; 0: not known
     StringId where;                          ///< line of the program that asked for the product
@@ -171,17 +171,17 @@ static_assert(sizeof(CounterRecord) == 64);
 
 // ---- times on a GPU -----------------------------------------------------------------------------------------------
 
-/// Times in nanoseconds that calls of one slot with one row took on a GPU. Only some of the calls are measured on the
-/// GPU. `samples` is stored last.
+/// Times in nanoseconds that products took on a GPU. They were called in one slot (thread) and have one row
+/// (decision). Only some of the calls are measured on the GPU. `samples` is stored last.
 struct GpuTimeRecord {
     std::uint64_t samples;  ///< number of measured calls
     std::uint64_t total;    ///< sum of the times of the measured calls
     std::uint64_t shortest;
     std::uint64_t longest;
-    std::uint64_t total_of_first_calls;  ///< sum of the times of those measured calls that were the first of the slot
-                                         ///< with the row
+    std::uint64_t total_of_first_calls;  ///< sum of the times of those measured calls that were the slot's first
+                                         ///< calls with this decision
     std::uint32_t row_plus_one;          ///< number of the row plus 1; 0: unused
-    std::uint32_t first_calls;           ///< number of measured calls that were the first of the slot with the row
+    std::uint32_t first_calls;           ///< number of calls whose times are in `total_of_first_calls`
 };
 static_assert(sizeof(GpuTimeRecord) == 48);
 /// Largest number of segments with times on a GPU in one slot. No times are stored for further rows of the slot.
@@ -276,8 +276,8 @@ struct FingerprintRecord {
     std::uint64_t time;    ///< ticks at which the call returned; stored last
     std::uint32_t row;     ///< number of the call's row (RowRecord)
     std::uint32_t flags;   ///< flags of the fingerprint: bits record::fingerprint_…
-    std::uint32_t number;  ///< number, from 0, among the thread's fingerprints; a gap means that fingerprints found
-                           ///< no space
+    std::uint32_t number;  ///< number, from 0, among the thread's fingerprints; a gap in the numbers means that the
+                           ///< file had no space for some fingerprints
     std::int32_t thread;   ///< id of the calling thread
     std::uint64_t hash;
     double norm;

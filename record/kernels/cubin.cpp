@@ -12,7 +12,7 @@ constexpr unsigned char is_kernel_flag = 16;  // STO_CUDA_ENTRY
 
 std::optional<Elf64_Ehdr> header_of(Bytes cubin) {
     const auto header = value_at<Elf64_Ehdr>(cubin, 0);
-    // If e_shnum is 0, the file has 65,280 or more sections.
+    // If e_shnum is 0, the file has 65,280 or more sections. Such a file is not read.
     if (!header || header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_machine != machine_cuda ||
         header->e_shentsize != sizeof(Elf64_Shdr) || header->e_shnum == 0)
         return std::nullopt;
@@ -51,8 +51,8 @@ class Cubin {
 
     std::string_view name(const Elf64_Shdr& section) const { return text_at(names_, section.sh_name); }
 
-    /// Tells whether the code in a section, which has the number `index`, is a kernel or a function. The low 24 bits
-    /// of the section's sh_info are the number of the symbol of its code.
+    /// Tells whether the code in section number `index` is a kernel or a function; `either` means that this is not
+    /// known. The low 24 bits of the section's sh_info are the number of the symbol of its code.
     FunctionKind function_kind(const Elf64_Shdr& section, unsigned index) const {
         const auto symbol = value_at<Elf64_Sym>(symbols_, (section.sh_info & 0xffffff) * sizeof(Elf64_Sym));
         if (!symbol || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx != index)

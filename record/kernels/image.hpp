@@ -27,8 +27,8 @@ struct FatbinWrapper {
     std::uint32_t magic;  ///< fatbin_wrapper_magic
     std::uint32_t version;
     const void* data;           ///< the fatbin
-    const void* const* linked;  ///< in version 2, fatbins that nvlink made, followed by a null pointer; only the
-                                ///< first fatbin counts
+    const void* const* linked;  ///< if `version` is 2, fatbins that nvlink made, followed by a null pointer; only
+                                ///< the first of them is used
 };
 inline constexpr std::uint32_t fatbin_wrapper_magic = 0x466243b1;
 

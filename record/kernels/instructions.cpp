@@ -69,7 +69,7 @@ class UniformRegisterValues {
     /// of these formats ("Instruction descriptor" in the PTX ISA).
     ///
     ///     bit of `low`      63      1: the kind is UTCOMMA, which multiplies FP4
-    ///                       40-47   number of the uniform register before the descriptor
+    ///                       40-47   number of a uniform register; the next register holds the descriptor
     ///     bit of `high`     8-9     kind: 0 UTCHMMA, 1 UTCIMMA, 3 UTCQMMA
     ///     bit of the        4-5     type of the sum, 0 or 1
     ///       descriptor      7-9     type of A: 0 FP16, 1 BF16, 2 TF32

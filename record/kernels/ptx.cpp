@@ -88,8 +88,8 @@ TensorFormats formats_of(std::string_view instruction) {
         return part;
     };
     const std::string_view family = cut();
-    TensorFormats named[4] = {};  // formats of the result, A, B and C; wmma names only those of the result and C if A
-                                  // and B are FP16
+    TensorFormats named[4] = {};  // formats of the result, A, B and C; if A and B are FP16, wmma names only the
+                                  // formats of the result and of C
     std::size_t count = 0;
     while (!instruction.empty()) {
         const std::string_view part = cut();

@@ -15,7 +15,7 @@ namespace fp32shim::record {
 
 namespace {
 
-// Returns the buffer without its first byte, in which write_buffer() can put a line feed to end a torn line.
+// Returns the buffer without its first byte, in which write_buffer() can put a line feed to end an incomplete line.
 std::span<char> line_in(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
 
@@ -143,9 +143,9 @@ int DecisionLog::open_file() {
     return descriptor_.keep(descriptor);
 }
 
-/// Writes the line of `size` bytes that begins at buffer[1]. If an earlier line was written only in part, writes a
-/// line feed in buffer[0] before it. Returns 0 or an errno. EBADF means that the program has closed or replaced the
-/// log's descriptor.
+/// Writes the line of `size` bytes that begins at buffer[1]. If the line before was written only in part, also writes
+/// a line feed, buffer[0], that ends the incomplete line. Returns 0 or an errno. EBADF means that the program has
+/// closed or replaced the log's descriptor.
 int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
     const int descriptor = descriptor_.number();
     if (!descriptor_.is_own_file(descriptor)) return EBADF;
@@ -174,7 +174,7 @@ int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
 }
 
 /// Handles `error`, a result of write_buffer(). If `error` is an errno, counts a lost line. If `error` is 0, writes
-/// an event that reports the lines lost before.
+/// an event that reports how many lines were lost since the last report, if any were lost.
 void DecisionLog::handle_write_result(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);

@@ -44,11 +44,11 @@ class DecisionLog {
     DecisionLog& operator=(const DecisionLog&) = delete;
 
     /// Expands `name` (log_path.hpp), opens the file and writes the `start` event. A new file gets exactly the
-    /// permission bits `mode`, whatever the umask; an existing file keeps its own. A forked child gets its `start`
-    /// event from `in_force`, because a reload may have changed the settings; if `in_force` is nullptr, it writes
-    /// `start` again. Returns an empty string on success, and otherwise an error of one line with a remedy. After an
-    /// error the log stays closed, and writing to it does nothing. Must be called once, before another thread uses
-    /// the log. Allocates memory.
+    /// permission bits `mode`, whatever the umask; an existing file keeps its own. A forked child writes the
+    /// `start` event that `in_force` returns, because a reload may have changed the settings; if `in_force` is
+    /// nullptr, the child writes `start` again. Returns an empty string on success, and otherwise an error of one
+    /// line with a remedy. After an error the log stays closed, and writing to it does nothing. Must be called once,
+    /// before another thread uses the log. Allocates memory.
     std::string open(std::string_view name, const ProcessFacts& facts, const StartEvent& start, LogBuffer buffer,
                      std::uint32_t mode = 0600, const StartEvent& (*in_force)() = nullptr);
 
@@ -78,7 +78,9 @@ class DecisionLog {
     // The fork_generation() of the process for which the other members are valid; 0 until open() succeeds. A forked
     // child stores its own fork_generation() here after it has changed the other members for itself.
     std::atomic<std::uint32_t> owner_{0};
-    system::OwnDescriptor descriptor_;   // recover() checks the descriptor again after it has taken `lock_`
+    // Before recover() reopens the file, it takes `lock_` and checks if another thread has reopened the file
+    // meanwhile.
+    system::OwnDescriptor descriptor_;
     std::atomic<bool> reopened_{false};  // the log has been reopened; this happens only once per process, in case the
                                          // program keeps closing it
     std::atomic<bool> gave_up_{false};

@@ -78,8 +78,8 @@ class JsonLine {
 
 }  // namespace
 
-// The numbers in calls of string() limit a value's size, in bytes between the quotes. They keep the longest line
-// within line_limit. Tests fill every value to its limit.
+// The number in each call of string() is the largest size of the value, in bytes between the quotes. The numbers keep
+// the longest line within line_limit. Tests fill every value to its limit.
 
 std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const TimeAndThread& moment,
                          std::span<char> out) {

@@ -122,7 +122,8 @@ std::string_view cut_type(std::string_view& name) {
 
 /// Reads descriptions of tensors, such as `src:f32:a:blocked:ab::f0 wei:...`, or `src_f32::blocked:ab:f0 wei_...`
 /// before oneDNN 3.6. Tensors of a partition have names such as `in0_f32:...`. Sets the types in `execution`. Returns
-/// the index of the narrowest type in `data_types`, or nullopt if `tensors` has no tensor but biases and masks.
+/// the index of the narrowest type in `data_types`, or nullopt if `tensors` lists no tensors except biases and
+/// masks.
 std::optional<std::size_t> read_types(std::string_view tensors, OneDnnExecution& execution) {
     std::optional<std::size_t> narrowest;
     while (!tensors.empty()) {
@@ -210,6 +211,7 @@ std::optional<AppliedFormat> format_of(std::string_view implementation, std::str
 }
 
 /// Sets the formats in `execution`, or the reason why they are not known. `type` is an index in `data_types`.
+/// `is_strict_sum` is false if the attributes allow sums that are less exact than float32.
 void judge_formats(std::optional<std::size_t> type, bool is_strict_sum, OneDnnExecution& execution) {
     if (!type || *type == unknown_type) {
         execution.doubt = "the line names no type that is known";
@@ -279,7 +281,7 @@ void read_partition(std::string_view text, OneDnnExecution& execution) {
 }
 
 void read_primitive(std::string_view text, OneDnnExecution& execution) {
-    // Versions before 1.0 name no engine.
+    // Versions of oneDNN before 1.0 name no engine.
     if (begins_with_one_of(text, {"cpu", "gpu"})) execution.engine = take_before(text, ",");
     execution.kind = take_before(text, ",");
     execution.implementation = take_before(text, ",");
@@ -296,7 +298,8 @@ void read_primitive(std::string_view text, OneDnnExecution& execution) {
     judge_formats(type, value_of("attr-acc-mode", text) == "strict", execution);
 }
 
-/// Reads `text`, which follows `exec,` in a line. The time begins after the comma at the index `comma`.
+/// Reads `text`, which follows `exec,` in a line. The time begins after the comma at the index `comma`; npos means
+/// that the line has no time. `is_of_graph` is true for a partition of the graph API, and false for a primitive.
 void read_execution(std::string_view text, std::size_t comma, bool is_of_graph, OneDnnExecution& execution) {
     execution = {};
     execution.fpmath = "strict";

@@ -28,9 +28,9 @@ class CallRecordCursor {
         }
         return &piece_[position_++];
     }
-    /// Returns the slot of the record that next() returned last.
+    /// Returns the slot of the record that the latest call of next() returned.
     std::uint32_t slot() const { return slot_; }
-    /// Returns the offset in the file, in bytes, of the record that next() returned last.
+    /// Returns the offset in the file, in bytes, of the record that the latest call of next() returned.
     std::uint64_t offset() const {
         return offset_ + format::offset_of_entry<Entry>(piece_first_ + static_cast<std::uint32_t>(position_) - 1);
     }

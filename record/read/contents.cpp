@@ -70,7 +70,7 @@ std::size_t count_whole_events(const EventSegment& segment) {
 
 /// Finds the complete entries of a ring that a process may be writing. Reads each piece twice, because an entry that
 /// was present at the first reading is complete at the second. If the process overwrites the ring later, the ring's
-/// `count` rises.
+/// `count` rises, by which the EventCursor that reads the events notices it.
 void find_complete_events(const RecordingByteReader& bytes, SlotEventPlaces& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
@@ -203,6 +203,7 @@ FingerprintCursor RecordingReader::fingerprints(std::uint32_t slot) const {
 
 const format::OperandsRecord* FingerprintCursor::operands_of(const format::FingerprintRecord& entry) {
     // Fingerprints and operand hashes are both in the order of the calls, and either may be missing for some calls.
+    // So hashes of calls before the one in `entry` are skipped.
     while (has_more_operands_) {
         if (next_operands_ == nullptr) next_operands_ = operands_.next();
         has_more_operands_ = next_operands_ != nullptr;
@@ -415,7 +416,8 @@ void RecordingReader::read_environment(const format::Header& header) {
     for (std::size_t i = 0; i < format::environment_limit; ++i) {
         const format::EnvironmentRecord& entry = header.environment[i];
         const std::uint64_t offset = offsetof(format::Header, environment) + i * sizeof entry;
-        // Facts that only newer versions know are left out, and so are all facts if the file has no complete header.
+        // Facts that only newer versions of fp32shim know are left out, and so are all facts if the file has no
+        // complete header.
         if (facts_.file_size < sizeof header) break;
         if (entry.fact == 0 || entry.fact > static_cast<std::uint32_t>(EnvironmentFact::gpu)) continue;
         std::string value = row_reader_->text(entry.value, offset);

@@ -197,8 +197,8 @@ std::string why_not_recording_into(int descriptor, const ProcessIdentity& proces
 }
 
 /// Returns the recording that process `pid` writes, or nullopt if there is none. If all recordings that the process
-/// has mapped are unusable, sets `why` to the reason for the last one. If the process has mapped no recording, leaves
-/// `why` unchanged.
+/// has mapped are unusable, sets `why` to the reason for the last of them. If the process has mapped no recording,
+/// leaves `why` unchanged.
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
     if (all_mapped.empty()) return std::nullopt;

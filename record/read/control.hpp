@@ -61,7 +61,8 @@ struct CommandAnswer {
 
 /// Sends `precision` to the processes of `recordings`, through the headers. Waits until all processes have answered
 /// or `timeout` has passed. Returns one answer for each recording. The command replaces an earlier command that a
-/// process has not yet answered. Without `precision`, environment variables and policy files decide again.
+/// process has not yet answered. If `precision` is nullopt, an earlier precision is withdrawn, and
+/// environment variables and policy files decide again.
 std::vector<CommandAnswer> send_set_precision(std::span<const LiveRecording> recordings,
                                               std::optional<policy::Precision> precision,
                                               std::chrono::milliseconds timeout);

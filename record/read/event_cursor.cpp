@@ -44,7 +44,7 @@ std::optional<EventCursor::Event> EventCursor::next() {
         const EventRecord record = loaded_[position_++];
         if (format::row_of(record) == format::thread_change)
             thread_ = static_cast<std::int32_t>(format::duration_of(record));
-        if (!is_event_after(last_time_, record)) continue;  // the caller has already seen this event
+        if (!is_event_after(last_time_, record)) continue;  // next() has already returned this event
         last_time_ = record.time;
         if (format::row_of(record) != format::thread_change) return Event{record, thread_};
     }
@@ -85,8 +85,8 @@ void EventCursor::drop_misordered_events() {
     piece_begin_ += kept;
     if (is_whole) return;
     const std::size_t left_out = piece_end_ - std::exchange(piece_begin_, piece_end_);
-    // The newest segment of events may be incomplete. No problem is reported then, because the ring still has the
-    // missing events.
+    // The newest segment of events may be incomplete. For this segment, no problem is reported, because the ring
+    // still has the missing events.
     if (segment_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
     problems_.add(segment_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
                   "the times of the events of slot " + std::to_string(segment_.slot) +

@@ -25,8 +25,8 @@ struct SlotEventPlaces {
     std::uint64_t count() const;
 };
 
-/// Returns true if `event` is later than `time_before`, the time of the event before it. If it is not later, it is
-/// left over from an earlier use of the ring.
+/// Returns true if `event` is later than `time_before`, the time of the preceding event. If `event` is not later, it
+/// is left over from an earlier use of its place in the ring.
 inline bool is_event_after(std::uint64_t time_before, const format::EventRecord& event) {
     return event.time > time_before;
 }
@@ -44,7 +44,8 @@ class EventCursor {
         std::int32_t thread;  ///< id of the calling thread; 0: unknown
     };
 
-    /// Leaves out events up to the time `after`. `bytes`, `events` and `problems` must outlive the cursor.
+    /// The cursor leaves out the events up to the time `after`, in ticks. `bytes`, `events` and `problems` must
+    /// outlive the cursor.
     EventCursor(const RecordingByteReader& bytes, const SlotEventPlaces& events, std::uint64_t after,
                 ProblemList& problems);
 

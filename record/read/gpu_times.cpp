@@ -33,8 +33,8 @@ void RecordingReader::add_gpu_times(RowCounters& result) const {
     const auto found = gpu_times_.find(result.row);
     if (found == gpu_times_.end()) return;
     const format::GpuTimeRecord& times = found->second;
-    // The first call of a row in a slot often waits until its kernel is loaded, so its time is not typical. First
-    // calls are left out of the mean if there are other measured calls.
+    // The first call of a thread (slot) with a decision (row) often waits until its kernel is loaded, so its time is
+    // not typical. First calls are left out of the mean if there are other measured calls.
     const bool has_others = times.samples > times.first_calls;
     const auto typical = static_cast<double>(times.total - (has_others ? times.total_of_first_calls : 0)) /
                          static_cast<double>(times.samples - (has_others ? times.first_calls : 0));

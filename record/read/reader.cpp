@@ -44,7 +44,8 @@ std::uint64_t mean_duration(const CounterRecord& counters) {
     return counters.calls == 0 ? 0 : counters.total / counters.calls;
 }
 
-/// Returns the reason why nothing can be read from a file, or an empty text if its header can be read.
+/// Returns the reason why nothing can be read from a file, or an empty text if its header can be read. `header_bytes`
+/// is the number of bytes of `header` that the file has.
 std::string why_no_recording(const format::Header& header, std::size_t header_bytes) {
     if (header_bytes == 0)
         return "the file is empty: it is not a recording, or its process was killed while creating it";
@@ -256,7 +257,7 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     objects_.ask_kernels = (header.flags & format::flag_asks_kernels) != 0;
     objects_.kernels_missed = (header.flags & format::flag_kernels_missed) != 0;
     read_ticks_per_second(header);
-    // The unit of Header::process_start is 10 ms, and it counts from boot. CLOCK_MONOTONIC stands still while the
+    // Header::process_start is the time since boot in units of 10 ms. CLOCK_MONOTONIC stands still while the
     // machine sleeps, so `start` is too late if the machine slept. If `start` lies after the time when the settings
     // were read, it is wrong and not used.
     const Wide age =

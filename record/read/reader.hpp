@@ -98,7 +98,7 @@ struct RecordedCounters {
                                 ///< calls may have followed
     std::uint64_t timed_calls = 0;
     std::uint64_t gpu_samples = 0;      ///< number of calls whose time on the GPU was measured
-    std::uint64_t gpu_calls = 0;        ///< number of calls of those rows that have measured calls
+    std::uint64_t gpu_calls = 0;        ///< number of all calls, measured or not, in rows that have a measured call
     std::uint64_t gpu_ns = 0;           ///< estimate of the time on the GPU of all `gpu_calls`
     std::uint64_t gpu_shortest_ns = 0;  ///< shortest measured time on the GPU
     std::uint64_t gpu_longest_ns = 0;
@@ -211,7 +211,7 @@ struct RecordedEnvironmentFact {
     std::string value;
 };
 
-/// A rule of the policy that was read last.
+/// A rule of the policy that the process read most recently.
 struct RecordedRule {
     std::string name;
     std::string file;  ///< path of the policy file
@@ -246,7 +246,8 @@ class MergedEventCursor {
         std::unique_ptr<EventCursor> cursor;
         EventCursor::Event next;
 
-        bool operator<(const Slot& other) const;  // the slot with the earliest next call is the greatest
+        bool operator<(
+            const Slot& other) const;  // the earliest next call is the greatest, so that a heap begins with it
     };
     MergedEventCursor(const RecordingReader& reader, const std::vector<std::uint64_t>& after);
 
@@ -274,8 +275,8 @@ class FingerprintCursor {
     const RecordingReader* reader_;
     CallRecordCursor<format::FingerprintRecord> cursor_;
     CallRecordCursor<format::OperandsRecord> operands_;
-    const format::OperandsRecord* next_operands_ = nullptr;  // the record that was read last, if operands_of() has
-                                                             // not yet compared it; else nullptr
+    const format::OperandsRecord* next_operands_ = nullptr;  // the record that operands_of() has read, but not yet
+                                                             // compared with a fingerprint; nullptr: none
     bool has_more_operands_ = true;
 };
 
@@ -383,7 +384,8 @@ class RecordingReader {
     /// Returns the processes that ended without a recording. Only the file for the children of a run lists them, by
     /// marks.
     const std::vector<UnrecordedProcess>& unrecorded_processes() const { return marks_; }
-    /// Returns the number of marks that found no space in the file, are incomplete, or could not be made.
+    /// Returns the number of processes that unrecorded_processes() lacks, because the file had no space for their
+    /// marks, or the marks are incomplete or could not be made.
     std::uint32_t missed_unrecorded_processes() const { return missed_marks_; }
 
     /// Returns the number of calls, including calls without a row.
@@ -391,7 +393,7 @@ class RecordingReader {
     /// Returns the number of calls that are in no counter, because there was no space even for a counter of the
     /// overflow row. counters() does not include these calls.
     std::uint64_t uncounted_calls() const { return uncounted_calls_; }
-    /// Returns the number of events that found no space in the file.
+    /// Returns the number of events that the file had no space for.
     std::uint64_t dropped_events() const { return dropped_events_; }
     /// Returns the number of events that later events overwrote.
     std::uint64_t overwritten_events() const { return overwritten_events_; }
@@ -412,7 +414,7 @@ class RecordingReader {
     /// Returns the number of calls whose results were searched for NaN and infinity. Older versions of fp32shim did
     /// not count them, so the number is 0 in their files.
     std::uint64_t calls_searched_for_nonfinite() const { return searched_calls_; }
-    /// Returns the number of audits that found no space in the file.
+    /// Returns the number of audits that the file had no space for.
     std::uint64_t lost_audits() const { return lost_audits_; }
 
     /// Returns the numbers of the slots that have fingerprints, in rising order.
@@ -422,7 +424,7 @@ class RecordingReader {
     /// RecordedFingerprint::offset. Returns the number of fingerprints that were read. If `entries` is longer than
     /// the rest of the segment, the further entries have no meaning.
     std::size_t read_fingerprints(std::uint64_t offset, std::span<format::FingerprintRecord> entries) const;
-    /// Returns the number of fingerprints that found no space in the file.
+    /// Returns the number of fingerprints that the file had no space for.
     std::uint64_t lost_fingerprints() const { return lost_fingerprints_; }
 
     /// Converts ticks of the processor's counter to nanoseconds since 1970, UTC.

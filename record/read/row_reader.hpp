@@ -20,10 +20,11 @@ namespace fp32shim::record {
 struct RecordedRow {
     std::uint32_t id = 0;
     /// The texts belong to the reader and stay valid as long as the row does. An enumeration may have a value that
-    /// only newer versions know; to_string() returns an empty text for it.
+    /// only newer versions of fp32shim know; to_string() returns an empty text for it.
     DecisionEvent decision;
-    bool is_folded = false;      ///< the sizes are rounded up to powers of two
-    bool is_overflow = false;    ///< the row counts calls whose own rows found no space; `decision` has no meaning
+    bool is_folded = false;  ///< the sizes are rounded up to powers of two
+    bool is_overflow =
+        false;  ///< the row counts calls for whose own rows there was no space; `decision` has no meaning
     format::StringId stack = 0;  ///< id of the call path's innermost frame, for frame(); 0: not known
     bool stack_is_cut = false;   ///< the innermost frames of the call path are missing
 };

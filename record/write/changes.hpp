@@ -46,12 +46,13 @@ class RecordingControl {
     /// Takes the command in the header and returns it. If several threads call this, only one thread gets the
     /// command. A command that this version does not know is answered as unknown and is not returned.
     std::optional<Command> receive_command();
-    /// Answers `fp32shim set` or `fp32shim reload`, and records the change. `message` is one line for the user, and
-    /// is empty if the command is done. `policy` identifies the policy in force after a reload.
+    /// Answers `fp32shim set` or `fp32shim reload`, and records the change. `is_done` is false if the command was
+    /// refused. `message` is one line for the user, and is empty if the command is done. `policy` identifies the
+    /// policy in force after a reload.
     void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
 
-    /// Records a change of the precision that the program made by the C API. Without `precision`, environment
-    /// variables and policy files decide again.
+    /// Records a change of the precision that the program made by the C API. If `precision` is nullopt, the
+    /// program withdrew its precision, and environment variables and policy files decide again.
     void record_precision_change(std::optional<policy::Precision> precision);
     void record_floor_change(policy::Floor floor);
     void record_reload(const PolicyFacts& policy);
@@ -61,14 +62,14 @@ class RecordingControl {
     /// Begins the list of changes in a new file. `precision` and `floor`, which are already in force, become its
     /// first entries. No other thread may use the file yet.
     void begin_list(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
-    /// Forgets which command was taken last. This is needed for a new header, because no command in it has been
-    /// taken.
+    /// Forgets which command was taken most recently. This is needed for a new header, because no command in it has
+    /// been taken.
     void forget_last_command() { taken_.store(0, std::memory_order_relaxed); }
 
   private:
     void append_with_policy(format::SettingsChangeRecord change, const PolicyFacts& policy, std::string_view message);
 
-    std::atomic<std::uint64_t> taken_{0};  // the CommandWord of the command that was taken last
+    std::atomic<std::uint64_t> taken_{0};  // the CommandWord that was taken most recently; 0: none
     RecordingFile& file_;
     RowTable& rows_;
     system::ForkSafeLock lock_;  // `lock_` is held while the list or the answer is written

@@ -99,7 +99,8 @@ int write_new_file(int descriptor, const ChildrenFile& file) {
 /// Gives the file `from` the name `to`, unless a file with the name `to` exists. Returns 0 or a negative errno.
 long name_new_file(const char* from, const char* to) {
     const long result = raw::syscall6(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
-    // These four errors mean that the file system has no hard links, so the file is renamed instead.
+    // EPERM, EOPNOTSUPP, ENOSYS and EMLINK mean that the file system has no hard links, so the file is renamed
+    // instead.
     if (result != -EPERM && result != -EOPNOTSUPP && result != -ENOSYS && result != -EMLINK) return result;
     constexpr long no_replace = 1;
     return raw::syscall6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace);

@@ -73,8 +73,8 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.use_.end_use();
 }
 
-/// Returns the counters of a key. Returns nullptr if the thread does not know the key, or if the caller is a signal
-/// handler that interrupted a use of `writer`.
+/// Returns the counters of a key. Returns nullptr if the key is not in the thread's table, or if the caller is a
+/// signal handler that interrupted a use of `writer`.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (!writer.use_.begin_use()) return nullptr;
     format::CounterRecord* const counters = writer.find_counters(key);

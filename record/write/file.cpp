@@ -28,8 +28,8 @@ using format::segment_size;
 namespace {
 
 /// Returns the limit for segments with records of single calls, in a file of at most `segments` segments. Such
-/// segments must have numbers below the limit. The rest of the file is reserved for counters, rows and rings: an
-/// eighth of the file, which is limited to 1 to 64 MiB, or half of a small file.
+/// segments must have numbers below the limit. The rest of the file is reserved for counters, rows and rings. It is
+/// an eighth of the file, but at most 64 MiB, and at least 1 MiB or half of the file, whichever is smaller.
 constexpr std::uint32_t limit_for_calls(std::uint32_t segments) {
     constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
@@ -259,8 +259,8 @@ std::uint32_t RecordingFile::reserve_segment(std::uint32_t limit, int& error) {
     std::uint32_t number = next.load(std::memory_order_relaxed);
     do {
         if (number == 0)
-            end_lost_recording();  // somebody truncated the file, and another thread's write then filled it up with
-                                   // zeros
+            end_lost_recording();  // the 0 means that somebody truncated the file, and that a later write of another
+                                   // thread filled it up with zeros
         if (number == 0 || number >= limit) {
             error = 0;
             return 0;
@@ -350,7 +350,7 @@ int RecordingFile::create_file(std::string_view path) {
 
     int error = 0;
     if (limits_.group >= 0) error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, limits_.group));
-    // The mode is set after the group, so that the file's first group cannot read the file meanwhile.
+    // The mode is set after the group, so that the group that the file had when it was made can never read the file.
     if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
     if (error == 0) {
         error = descriptor_.keep(descriptor);

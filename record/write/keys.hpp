@@ -26,8 +26,8 @@ static_assert(format::CounterSegment::capacity < 1U << counters_index_bits);
 ///
 /// A table of 100,000 keys is larger than a processor's caches, and waiting for the entry of a key takes longer than
 /// all other work of counting a call. But many programs repeat their calls in the same order. So the keys are also
-/// stored in the order of their counters. find() first compares the key with the one that it found last, and then
-/// with the next one in this order.
+/// stored in the order of their counters. find() first compares the key with the key that the previous call of find()
+/// found, and then with the key that follows it in this order.
 class CountersByKey {
   public:
     static constexpr CountersNumber none = UINT32_MAX;
@@ -68,7 +68,7 @@ class CountersByKey {
     std::uint64_t* keys_by_number_;  // capacity() + 1 keys, indexed by CountersNumber; 0: no key
     std::uint32_t bits_;             // binary logarithm of capacity()
     std::uint32_t used_;
-    CountersNumber last_;  // number of the counters found last; below capacity()
+    CountersNumber last_;  // number of the counters that find() found most recently; below capacity()
 };
 
 [[gnu::always_inline]] inline CountersNumber CountersByKey::find(std::uint64_t key) {
