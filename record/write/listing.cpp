@@ -29,7 +29,7 @@ using format::ListedRecording;
 namespace {
 
 /// Adds an entry for `recording` to the list in the header `list`, and stores the list's number in the recording's
-/// own header.
+/// own header. If the list is full, the recording is only counted.
 void enter_recording(Header& list, const NewRecording& recording) {
     recording.header.listed_in = format::list_id(list);
     const std::uint32_t index = std::atomic_ref(list.listed_count).fetch_add(1, std::memory_order_acq_rel);
@@ -72,8 +72,8 @@ class ListSearch {
                const AncestorList& ancestors)
         : recording_(recording), program_(program), buffer_(buffer), ancestors_(ancestors) {}
 
-    /// Tries the files with the name `expanded` and the first `attempts` numbers (number_of_attempt()), but only
-    /// those before the file of this recording itself.
+    /// Tries the files with the name `expanded` and the first `attempts` numbers (number_of_attempt()). Stops
+    /// at the file of this recording itself.
     EntryResult try_numbers(std::string_view expanded, int attempts) {
         for (int attempt = 0; attempt < attempts; ++attempt) {
             if (!insert_number(expanded, number_of_attempt(attempt, 0), buffer_)) break;

@@ -35,7 +35,7 @@ class LoadedFileList {
     class LockedAdder {
       public:
         explicit LockedAdder(LoadedFileList& objects) : objects_(objects), held_(objects.lock_) {}
-        /// Adds a file that is not yet in the list. Never calls malloc.
+        /// Adds `file` if it is not yet in the list, and otherwise adds its flags to its entry. Never calls malloc.
         void add(const LoadedFile& file);
 
       private:
@@ -49,7 +49,7 @@ class LoadedFileList {
     /// Notes that the list now has every loaded file. `stamp` is a number that changes when files are loaded, and is
     /// not 0.
     void mark_complete(std::uint64_t stamp);
-    /// Returns the stamp of the last call of mark_complete(), or 0 if there was none.
+    /// Returns the stamp that the latest call of mark_complete() passed, or 0 if there was no call.
     std::uint64_t stamp() const { return stamp_.load(std::memory_order_acquire); }
     /// Notes that some loaded file could not be listed.
     void mark_incomplete() { file_.set_flag(format::flag_objects_missed); }

@@ -53,7 +53,7 @@ struct RowTable::StringsFill {
 namespace {
 
 constexpr std::uint32_t strings_segment_limit = 1U << 20;  // number of segments that a string id can distinguish
-/// Number of segments of strings after which call paths get no new frames. These segments have 32 MiB, which is
+/// Number of segments of strings after which call paths get no new frames. So many segments have 32 MiB, which is
 /// enough for a million frames; the frames need another 64 MiB of private memory. Without a limit, 300,000 deep call
 /// paths that share few frames would need 1.3 GiB.
 constexpr std::uint32_t path_segment_limit = 512;
@@ -232,13 +232,14 @@ const RowTable::RowNode* RowTable::add_row(const RowKey& key) {
     std::atomic_ref(record.published).store(1, std::memory_order_release);
     auto* fresh = new (memory) RowNode{hash_of(key.content, key.stack), &record, row, {}};
     const RowNode* kept = insert(rows_, fresh, key);
-    // Another thread may have added an equal row first. Then no call will be counted with the row of this thread, so
-    // the row is withdrawn.
+    // Another thread may have added an equal row first. Then no call will be counted with the row that this thread
+    // added, so this row is withdrawn.
     if (kept != fresh) std::atomic_ref(record.published).store(0, std::memory_order_release);
     return kept;
 }
 
-/// Returns the segment for a new row, which has disk space for the row, or nullptr if there is no space now.
+/// Returns the segment for the new row number `row`, and makes the segment if needed. Returns nullptr if there is no
+/// space now.
 format::RowSegment* RowTable::segment_of_row(std::uint32_t row) {
     const std::uint32_t sequence = row / format::RowSegment::capacity;
     format::RowSegment* segment = segments_[sequence].load(std::memory_order_acquire);

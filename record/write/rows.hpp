@@ -22,8 +22,8 @@ class RowTable {
     explicit RowTable(RecordingFile& file) : file_(file) {}
 
     /// Begins a new file with segment 1 for strings, segment 2 for rows, and row 0. Returns 0 or an errno. `header`
-    /// is the header of the file, which need not be installed yet. Must be called before another thread uses the
-    /// file. A forked child calls this again for its own file.
+    /// is the header of the file, which need not be installed yet. `row_limit` is the largest number of rows. Must be
+    /// called before another thread uses the file. A forked child calls this again for its own file.
     int begin_file(format::Header& header, std::uint32_t row_limit);
 
     struct FoundRow {

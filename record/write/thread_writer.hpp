@@ -22,15 +22,16 @@ struct CallRecordSegment {
     format::Segment<Entry>* segment;
     std::uint32_t used;      // number of used entries in `segment`
     std::uint32_t segments;  // number of segments that were made so far
-    std::uint32_t wanted;    // number of the thread's records so far, including those that found no space
+    std::uint32_t wanted;    // number of the thread's records so far, including those for which there was no space
     std::uint64_t retry_at;  // time in ticks before which no space is requested
 };
 
-/// A table that has a number for each row. The table grows, and lies in private pages. An object of zeros is an empty
-/// table.
+/// A table that stores one number for each row. The table grows, and lies in private pages. An object of zeros is an
+/// empty table.
 class RowNumberTable {
   public:
-    /// Returns a pointer to the number of a row, which is 0 at first. Returns nullptr if there is no memory.
+    /// Returns a pointer to the number that is stored for a row, which is 0 at first. Returns nullptr if there is no
+    /// memory.
     std::uint32_t* number_of(std::uint32_t row);
     std::uint32_t number_or_0(std::uint32_t row) const { return row < capacity_ ? numbers_[row] : 0; }
 
@@ -49,9 +50,9 @@ class alignas(64) ThreadWriter {
     /// Returns a pointer that code outside of record/ may set. A later thread that continues the slot gets the same
     /// pointer. It is nullptr at first and in a forked child. `use_` does not guard it.
     void*& attached_memory() { return attached_memory_; }
-    /// Returns a reference to the pointer to the counters of the last counted call. The pointer is nullptr if no call
-    /// was counted. After record_observed_product() has counted a kernel or an execution of oneDNN, it restores the
-    /// pointer.
+    /// Returns a reference to a pointer to the counters of the call that the thread counted most recently. The
+    /// pointer is nullptr if no call was counted. After record_observed_product() has counted a kernel or an
+    /// execution of oneDNN, it sets the pointer back to its earlier value.
     const format::CounterRecord*& last_product() { return last_product_; }
 
   private:
@@ -60,7 +61,7 @@ class alignas(64) ThreadWriter {
     format::CounterRecord& counters(CountersNumber number) const {
         return counter_segments_[number >> counters_index_bits]->entries[number & ((1U << counters_index_bits) - 1)];
     }
-    /// Returns the counters of a key, or nullptr if the thread does not know the key. Precondition: the caller has
+    /// Returns the counters of a key, or nullptr if the key is not in `keys_`. Precondition: the caller has
     /// begun a use of `use_`.
     [[gnu::always_inline]] format::CounterRecord* find_counters(std::uint64_t key) {
         const CountersNumber number = keys_.find(key);
@@ -118,7 +119,7 @@ class alignas(64) ThreadWriter {
     CountersByKey keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
-    std::uint64_t last_time_;  // time of the last event, in ticks
+    std::uint64_t last_time_;  // time of the newest event, in ticks
     const format::CounterRecord* last_product_;
 
     std::atomic<std::uint32_t> is_taken_;  // 1: a thread uses this writer

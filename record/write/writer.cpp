@@ -104,7 +104,7 @@ system::IoError Recording::describe_error(int error) const {
 }
 
 /// Makes the file of this process at `path`. `self` and `forked_from` are process ids for the header, and `begun` is
-/// the start of the recording. Returns 0 or an errno.
+/// the start of the recording. `settings` are stored as the settings at its start. Returns 0 or an errno.
 int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path,
                           const SettingsInForce& settings, const ClockReading& begun) {
     RecordingFile::Limits limits;
@@ -150,7 +150,7 @@ void Recording::measure_ticks_rate() {
     std::atomic_ref(header()->ticks_per_second).store(measured, std::memory_order_relaxed);
 }
 
-/// Measures the rate of the processor's counter again if the age of the recording has doubled since the last
+/// Measures the rate of the processor's counter again if the age of the recording has doubled since the previous
 /// measurement. `now` is the time in ticks.
 [[gnu::noinline, gnu::cold]] void Recording::refine_ticks_per_second(std::uint64_t now) {
     std::uint64_t due = refine_at_.load(std::memory_order_relaxed);
@@ -263,7 +263,8 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
                                    bool with_event, const DecisionEvent& decision) {
     const system::SignalHold hold;
     if (writer.counter_segment_count_ == 0 && !assign_slot(writer)) return count_lost_call(with_event);
-    // Rows that were added to a lost file cannot be found again, so each call would add a row.
+    // If the file was lost, the call is not counted. A row in a lost file could not be found again, so each call
+    // would add a row.
     if (!file_.is_open()) return;
     refine_ticks_per_second(end);
     for (const policy::Rule* rule : {decision.decided_by, decision.limited_by})
@@ -318,7 +319,8 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
     };
     // The writer is in use if a signal handler that interrupted count() multiplies.
     if (!writer.use_.begin_use()) return lose();
-    // The key is unknown if there was no space for its row, or if the process was forked meanwhile.
+    // The key is not in the table if there was no space for its row, or if the process was forked meanwhile. Then the
+    // record is lost.
     const CounterRecord* const counters = writer.find_counters(key);
     Entry* const entry = counters == nullptr ? nullptr : writer.next_entry(file_, records, kind);
     if (entry != nullptr) {

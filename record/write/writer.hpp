@@ -3,8 +3,7 @@
 // code of a caller looks like this:
 //
 //     Recording* recording;    // there is one per process, which is never destroyed
-//     ThreadWriter* writer;    // each thread gets one by attach_thread(), and gives it to detach_thread() when it
-//     ends
+//     ThreadWriter* writer;    // each thread gets one by attach_thread(); detach_thread() takes it back
 //
 //     if (recording->has_command()) …              // calls control()->receive_command() and control()->answer()
 //     const std::uint64_t begin = ticks();
@@ -60,8 +59,8 @@ class Recording;
 
 /// The settings in force in this process.
 struct SettingsInForce {
-    const StartEvent* start = nullptr;           ///< settings that environment variables and policy files give; never
-                                                 ///< destroyed
+    const StartEvent* start = nullptr;           ///< settings that environment variables and policy files give; the
+                                                 ///< object is never destroyed
     std::optional<policy::Precision> precision;  ///< precision that is requested for the whole process; absent: none
                                                  ///< is requested
     policy::Floor floor = policy::Floor::none;   ///< floor that is requested for the whole process
@@ -114,9 +113,8 @@ class Recording {
         Recording* recording = nullptr;  ///< the recording, made by operator new; nullptr: nothing is recorded
         std::string error;               ///< one line with the cause of the failure and a remedy
     };
-    /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL. If a file with this name exists, the new file
-    /// has
-    /// `.1`, `.2` or another number before its extension. Allocates memory.
+    /// Expands `name` (log_path.hpp) and makes the file, with O_EXCL. If a file with this name exists, the name of
+    /// the new file gets a number before its extension, such as `.1`. Allocates memory.
     static OpenResult open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                            const RecordingSettings& settings);
 
@@ -177,8 +175,8 @@ class Recording {
     };
     CallsOfKey calls_of_key(ThreadWriter& writer, std::uint64_t key) const;
     /// Adds the time that a call took on a GPU. `writer` has counted the call with the row `row`. `is_first` is true
-    /// if the call was the first of the writer's slot with the row. If there is no space, the time is dropped. Only
-    /// one thread at a time may call this for a writer.
+    /// if the call was the first one that the writer's slot counted in this row. If there is no space, the time is
+    /// dropped. Only one thread at a time may call this for a writer.
     void add_gpu_time(ThreadWriter& writer, std::uint32_t row, std::uint64_t nanoseconds, bool is_first);
 
     /// Returns true if `fp32shim set` or `fp32shim reload` has written a command that no thread has taken yet. Costs
@@ -187,10 +185,10 @@ class Recording {
     /// Returns the object that handles commands and changes of settings in this process's file, or nullptr if the
     /// process has no file. Thread-safe.
     RecordingControl* control() { return ensure_own_file() ? &control_ : nullptr; }
-    /// Reads the decision of the last call that `writer` counted in this process's file. Returns false if it has
-    /// counted no call, or if the call has no row of its own. Sets `has_sizes` to true if the row has the sizes of
-    /// the call, and to false if they are rounded up. The texts lie in the mapped file, which stays mapped. The time
-    /// that this takes grows with the number of texts in the file.
+    /// Reads the decision of the call that `writer` counted most recently in this process's file. Returns false if
+    /// `writer` has counted no call, or if the call has no row of its own. Sets `has_sizes` to true if the row has
+    /// the sizes of the call, and to false if they are rounded up. The texts lie in the mapped file, which stays
+    /// mapped. The time that this takes grows with the number of texts in the file.
     bool last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes);
     /// Returns the list of facts about the process's environment, or nullptr if the process has no file. Thread-safe.
     EnvironmentFactList* environment() { return ensure_own_file() ? &environment_ : nullptr; }
@@ -220,8 +218,8 @@ class Recording {
     /// Returns true if the file belongs to the process with the id `process`. A child of vfork shares its parent's
     /// memory, so the result is false for the child's own id.
     bool is_of_process(std::int32_t process) const { return is_of_this_process() && header()->pid == process; }
-    /// Returns true if the loaded objects were last listed with the stamp `stamp` (LoadedFileList::stamp()). In a
-    /// forked child, the parent may have listed them before the fork.
+    /// Returns true if the loaded objects were most recently listed with the stamp `stamp` (LoadedFileList::stamp()).
+    /// In a forked child, the parent may have listed them before the fork.
     bool has_recorded_objects(std::uint64_t stamp) const { return objects_.stamp() == stamp; }
     /// Records that the program called `exit` or `_exit`. This must be called after the loaded objects were listed.
     /// Precondition: is_of_this_process().
@@ -237,7 +235,7 @@ class Recording {
     /// Records the state of the reader of Python's stacks. Has no effect in a forked child without a file of its own.
     void record_python_state(PythonReaderState state);
 
-    /// Returns the rate of ticks() in ticks per second, as it was measured last.
+    /// Returns the rate of ticks() in ticks per second, from the newest measurement.
     std::uint64_t ticks_rate() const { return ticks_per_second_.load(std::memory_order_relaxed); }
 
     /// Returns the path of this process's file, or an empty text if the process has no file.
@@ -296,7 +294,7 @@ class Recording {
     system::ForkSafeLock lock_;  // `lock_` is held while the file of a forked child is made
 
     ClockReading start_clocks_;
-    std::atomic<std::uint64_t> ticks_per_second_{0};  // rate of ticks() as it was measured last; a forked child
+    std::atomic<std::uint64_t> ticks_per_second_{0};  // rate of ticks() from the newest measurement; a forked child
                                                       // begins with its parent's value
     std::uint64_t short_ticks_ = 0;                   // limit of the mean duration of short calls, in ticks
     std::atomic<std::uint64_t> refine_at_{0};
