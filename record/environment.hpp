@@ -18,17 +18,17 @@ enum class EnvironmentFact : std::uint32_t {
     python,        ///< version of Python
     torch,         ///< version of PyTorch
     driver,        ///< version of the NVIDIA driver
-    // The next four facts are about a library. It has the same name as `provider` in decisions.
+    // The next four facts are about a library. Its name is the same as in `provider` of decisions.
     file,     ///< path of the library's file, in which links are resolved
     version,  ///< the library's implementation and version, such as `OpenBLAS 0.3.21`
-    kernel,   ///< family of processors for which the library multiplies
+    kernel,   ///< family of processors whose code the library chose for its products
     threads,  ///< number of threads that the library may use
     // The next fact is about a device, such as `cuda:0`.
     gpu,  ///< name of the GPU
     // The next two facts are about the process. A recording stores them in Header::processor (see
     // record/processor.hpp) and not as an EnvironmentRecord.
     features,  ///< features of the processor for BF16 and FP16
-    amx,       ///< permission to use AMX that the process had when it ended
+    amx,       ///< tells if the process had permission to use AMX when it ended
     count_
 };
 

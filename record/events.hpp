@@ -107,8 +107,8 @@ struct DecisionEvent {
     std::int64_t host_ns = -1;    ///< duration of the call on the host; -1: not measured
     std::optional<int> status{};  ///< status that the function returned; absent: the function returns
                                   ///< none
-    /// The number type in which a product of half-precision matrices adds. The first one belongs to the call as the
-    /// program made it, the second one to the call that ran.
+    /// The number types in which a product of half-precision matrices adds: `accumulator_as_called` in the call as
+    /// the program made it, and `accumulator` in the call that ran.
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     int mantissa_bits = 0;       ///< bits of mantissa that an emulated product of float64 kept; 0: not known

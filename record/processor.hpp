@@ -16,7 +16,8 @@ inline constexpr std::uint16_t processor_is_x86_64 = 1U << 15, processor_is_aarc
 /// AMX without permission.
 inline constexpr std::uint16_t amx_was_asked = 1U << 12, amx_is_permitted = 1U << 13;
 
-/// The features of x86-64 processors on which known_bypasses() depends. feature_names() tells all features in a word.
+/// Bits of the features of x86-64 processors on which known_bypasses() depends. feature_names() tells all features in
+/// a word.
 inline constexpr std::uint16_t has_avx512bw = 1U << 0, has_avx_ne_convert = 1U << 4;
 
 /// Returns the word of 16 bits for this processor, without amx_was_asked and amx_is_permitted. A feature is set if

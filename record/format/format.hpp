@@ -353,16 +353,16 @@ struct Header {
     std::uint32_t segments_in_use;   ///< number of segments whose `kind` is stored, not counting the header
     std::uint8_t reserved3[20];
     // The field at offset 320 is written by `fp32shim set` and `fp32shim reload`, and read by each recorded call.
-    std::uint64_t command;  ///< the last CommandWord that was sent
+    std::uint64_t command;  ///< the newest CommandWord; 0: none was sent
     std::uint8_t reserved4[56];
     // The fields from offset 384 are the process's answer to a command.
-    std::uint64_t answered;  ///< the last CommandWord that the process has obeyed or refused; stored last
+    std::uint64_t answered;  ///< the newest CommandWord that the process has obeyed or refused; 0: none; stored last
     std::uint32_t answer;    ///< outcome of the command in `answered`: a CommandResult
     std::uint32_t answer_size;
     char answer_text[answer_limit];
     std::uint8_t reserved5[64];
     // The fields from offset 896 are written by the process.
-    std::uint64_t objects_looked_at;  ///< ticks at which all loaded objects were last listed; 0: never
+    std::uint64_t objects_looked_at;  ///< ticks when all loaded objects were most recently listed; 0: never
     std::uint64_t exited_at;   ///< ticks at which the program called `exit`, stored after its objects were listed; 0:
                                ///< it has not called `exit`
     std::uint64_t went_on_at;  ///< `start_ticks` of the recording in which the process continued after a reload
@@ -421,8 +421,8 @@ static_assert(offsetof(Header, searched_calls) == 4088 && offsetof(Header, chang
               offsetof(Header, children) == 20480 && offsetof(Header, marks) == 30720 &&
               offsetof(Header, text) == 32768);
 
-/// Number of bytes at the beginning of a header that identify a recording: they are equal in copies of one recording,
-/// and differ between any two recordings.
+/// Number of bytes at the beginning of a header that identify a recording. These bytes are equal in all copies of one
+/// recording, and differ between any two recordings.
 inline constexpr std::size_t identity_size = offsetof(Header, texts);
 /// Returns the number of the list in a file, which the recordings in the list store in Header::listed_in. The number
 /// is a hash of `identity`, the first identity_size bytes of the file, and is never 0.

@@ -74,7 +74,7 @@ inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
 /// The row number of an event that is not a call, but marks a change of thread: the following events belong to
 /// another thread. The duration field of this event holds the id of the other thread.
 inline constexpr std::uint32_t thread_change = row_limit;
-/// Number of the row with which calls are counted if the file has no space for a row of their own.
+/// Number of the row in which calls are counted if the file has no space for a row of their own.
 inline constexpr std::uint32_t overflow_row = 0;
 
 inline constexpr std::uint32_t row_is_folded = 1;     ///< the sizes m, n, k and batch in the row are rounded up to
@@ -153,9 +153,9 @@ static_assert(sizeof(FrameRecord) == 20);
 /// does not distort the total.
 inline constexpr std::uint64_t outlier_factor = 8;
 
-/// Counters of the calls of one slot (thread) with one row (decision). `calls` is stored last, so a reader may see
-/// the other fields include one call more than `calls` does. `total` is an estimate: untimed calls are assumed to
-/// last as long as the next timed call.
+/// Counters of the calls that one slot (thread) has made with one decision (row). `calls` is stored last, so a reader
+/// may see the other fields include one call more than `calls` does. `total` is an estimate: untimed calls are
+/// assumed to last as long as the next timed call.
 struct CounterRecord {
     std::uint64_t calls;
     std::uint64_t total;  ///< ticks spent in the calls; the time of a call on CUDA ends when its kernels are launched
@@ -164,15 +164,16 @@ struct CounterRecord {
     std::uint64_t first;     ///< time at which the first call returned, in ticks
     std::uint64_t last;  ///< time at which the last call returned, in ticks; short untimed calls may have followed
     std::uint32_t row_plus_one;  ///< number of the row plus 1; 0: unused; stored after the other fields' first values
-    std::uint32_t untimed;  ///< number of untimed calls since the last timed call; `total` does not yet contain them
-    std::uint64_t timed;    ///< number of timed calls
+    std::uint32_t
+        untimed;          ///< number of untimed calls after the newest timed call; `total` does not yet contain them
+    std::uint64_t timed;  ///< number of timed calls
 };
 static_assert(sizeof(CounterRecord) == 64);
 
 // ---- times on a GPU -----------------------------------------------------------------------------------------------
 
-/// Times in nanoseconds that products took on a GPU. They were called in one slot (thread) and have one row
-/// (decision). Only some of the calls are measured on the GPU. `samples` is stored last.
+/// Times in nanoseconds that the calls of one slot (thread) with one decision (row) took on a GPU. Only some of the
+/// calls are measured on the GPU. `samples` is stored last.
 struct GpuTimeRecord {
     std::uint64_t samples;  ///< number of measured calls
     std::uint64_t total;    ///< sum of the times of the measured calls
@@ -211,13 +212,13 @@ constexpr std::uint64_t duration_of(const EventRecord& event) { return event.dur
 
 // ---- objects ------------------------------------------------------------------------------------------------------
 
-inline constexpr std::uint32_t object_is_bound_past = 1;  ///< the object calls the function of some product directly,
-                                                          ///< so these calls bypass the shim
-inline constexpr std::uint32_t object_tells = 2;          ///< the object contains oneDNN, and each execution of this
-                                                          ///< oneDNN is recorded
+inline constexpr std::uint32_t object_is_bound_past = 1;  ///< the object's calls of a BLAS function or, if kernels
+                                                          ///< are recorded, of the CUDA driver may bypass the shim
+inline constexpr std::uint32_t object_tells = 2;  ///< the object contains oneDNN, and each execution of this
+                                                  ///< oneDNN is recorded
 inline constexpr std::uint32_t object_is_silent =
     4;  ///< if the object contains oneDNN, some of its executions may not be recorded
-inline constexpr std::uint32_t object_asks_past = 8;  ///< the object's calls of getenv bypass the shim
+inline constexpr std::uint32_t object_asks_past = 8;  ///< the object's calls of getenv may bypass the shim
 inline constexpr std::uint32_t object_tells_jax =
     16;  ///< the object contains XLA, and fp32shim_jax.py sees each program that JAX makes this XLA compile for a CPU
 inline constexpr std::uint32_t object_has_narrow_jax =

@@ -78,8 +78,7 @@ class DecisionLog {
     // The fork_generation() of the process for which the other members are valid; 0 until open() succeeds. A forked
     // child stores its own fork_generation() here after it has changed the other members for itself.
     std::atomic<std::uint32_t> owner_{0};
-    // Before recover() reopens the file, it takes `lock_` and checks if another thread has reopened the file
-    // meanwhile.
+    // Before recover() reopens the file, it takes `lock_` and checks that no other thread has already reopened it.
     system::OwnDescriptor descriptor_;
     std::atomic<bool> reopened_{false};  // the log has been reopened; this happens only once per process, in case the
                                          // program keeps closing it

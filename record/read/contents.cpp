@@ -44,8 +44,9 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.timed += more.timed;
 }
 
-/// Adds an estimate for the untimed calls that `total` does not contain. Each of them counts as the mean of the calls
-/// in `total`. In this mean, the longest call counts as at most outlier_factor times the mean of the other calls.
+/// Adds an estimate for the untimed calls that `total` does not contain. The duration of each is assumed to be the
+/// mean of the calls in `total`. For this mean, the duration of the longest call is limited to outlier_factor times
+/// the mean of the other calls.
 void add_untimed_estimate(CounterRecord& counters) {
     const auto untimed = static_cast<double>(counters.untimed);
     const double known = static_cast<double>(counters.calls) - untimed;

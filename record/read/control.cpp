@@ -79,6 +79,7 @@ bool is_same_file(const MappedRecording& a, const MappedRecording& b) {
 }
 
 /// Maps a regular file for a moment, and returns the device, inode and path that /proc/self/maps has for the mapping.
+/// Returns nullopt if the file cannot be opened or mapped.
 std::optional<MappedRecording> mapping_of(const PathOnlyFile& file) {
     const Descriptor readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (readable.number() < 0) return std::nullopt;
@@ -107,7 +108,8 @@ bool is_mapped_file(const PathOnlyFile& file, const MappedRecording& mapped) {
     return here && is_same_file(*here, mapped);
 }
 
-/// Opens the file at `path` with O_PATH. Returns nullptr if it is not the file that is mapped.
+/// Opens the file at `path` with O_PATH and the further `flags` of open(). Returns nullptr if it is not the file of
+/// the mapping `mapped`.
 std::shared_ptr<const PathOnlyFile> open_if_mapped(const std::string& path, int flags,
                                                    const MappedRecording& mapped) {
     auto file = std::make_shared<const PathOnlyFile>(open(path.c_str(), O_PATH | O_CLOEXEC | flags));
@@ -130,7 +132,8 @@ struct FoundMappedFile {
     std::string name;                          ///< path of the file, for messages
 };
 
-/// Finds the mapped file among the open descriptors of the process whose folder in /proc is `process_folder`.
+/// Finds the file of the mapping `mapped` among the open descriptors of the process whose folder in /proc is
+/// `process_folder`.
 FoundMappedFile find_among_descriptors(const std::string& process_folder, const MappedRecording& mapped) {
     const std::string folder_path = process_folder + "/fd/";
     const std::unique_ptr<DIR, CloseFolder> folder(opendir(folder_path.c_str()));

@@ -44,7 +44,7 @@ std::optional<EventCursor::Event> EventCursor::next() {
         const EventRecord record = loaded_[position_++];
         if (format::row_of(record) == format::thread_change)
             thread_ = static_cast<std::int32_t>(format::duration_of(record));
-        if (!is_event_after(last_time_, record)) continue;  // next() has already returned this event
+        if (!is_event_after(last_time_, record)) continue;  // the caller has already seen this event
         last_time_ = record.time;
         if (format::row_of(record) != format::thread_change) return Event{record, thread_};
     }

@@ -176,10 +176,10 @@ struct RecordedObject {
 /// The programs and libraries that a process had loaded. The list may be incomplete.
 struct RecordedObjectList {
     std::vector<RecordedObject> all;
-    /// Time when all loaded files were last listed; 0: never. Files that were loaded later are unknown, unless
-    /// `until_exit` is true.
+    /// Time when all loaded files were most recently listed; 0: never. Files that were loaded later are unknown,
+    /// unless `until_exit` is true.
     std::int64_t looked_at_ns = 0;
-    bool until_exit = false;       ///< loaded files were listed a last time at the program's `exit`
+    bool until_exit = false;       ///< loaded files were listed once more at the program's `exit`
     bool are_missing = false;      ///< some loaded files could not be listed
     bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, so its calls bypass the shim
     bool ask_onednn = false;       ///< each copy of oneDNN that read ONEDNN_VERBOSE was told to print its executions
@@ -402,8 +402,8 @@ class RecordingReader {
 
     /// Returns a cursor that iterates over calls in the order of their return. Events of a slot with `ticks` up to
     /// `after[slot]` are left out; slots beyond the end of `after` are complete. A caller follows a live recording by
-    /// calling read_again() and then passing the `ticks` of the last event that it saw in each slot. The cursor reads
-    /// 4 KiB per slot at a time.
+    /// calling read_again() and then passing the `ticks` of the newest event that it saw in each slot. The cursor
+    /// reads 4 KiB per slot at a time.
     MergedEventCursor events(const std::vector<std::uint64_t>& after = {}) const { return {*this, after}; }
     /// Visits all events in the order of events().
     void visit_events(const std::function<void(const RecordedEvent&)>& visitor) const;
@@ -489,7 +489,7 @@ class RecordingReader {
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, dropped_events_ = 0, overwritten_events_ = 0,
                   lost_audits_ = 0, searched_calls_ = 0;
     std::uint64_t lost_fingerprints_ = 0;
-    std::map<std::uint32_t, std::uint64_t> left_out_events_;  // time of the last event to leave out, by slot
+    std::map<std::uint32_t, std::uint64_t> left_out_events_;  // events up to this time are left out, by slot
     std::map<std::uint32_t, std::uint64_t> left_out_audits_;  // number of audits to leave out, by slot
     std::uint32_t lost_changes_ = 0, missed_children_ = 0, missed_marks_ = 0;
 };

@@ -65,8 +65,8 @@ class RecordingByteReader {
                            ///< the kernel reuses inode numbers
     bool has_holes_ = false;
     mutable bool is_lost_ = false;
-    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< the range without holes that next_data_offset() found
-                                                           ///< last
+    mutable std::uint64_t data_begin_ = 0, data_end_ = 0;  ///< the range without holes that the latest search of
+                                                           ///< next_data_offset() found
 };
 
 /// Caches a piece of a file, so that look-ups of neighbouring bytes need only one read.

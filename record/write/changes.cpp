@@ -38,7 +38,7 @@ SettingsChangeRecord make_floor_change(policy::Floor floor, SettingsChangeOrigin
 }
 
 /// Appends a change to the list in the header, and sets its time to the present time. Precondition: no other thread
-/// appends a change meanwhile.
+/// appends a change at the same time.
 void append_change(format::Header& header, const SettingsChangeRecord& change) {
     const std::atomic_ref count(header.change_count);
     const std::uint32_t number = count.load(std::memory_order_relaxed);
@@ -50,7 +50,7 @@ void append_change(format::Header& header, const SettingsChangeRecord& change) {
 }
 
 /// Appends the precision and the floor that were already requested before this recording began, with the origin
-/// SettingsChangeOrigin::carried_over. Precondition: no other thread appends a change meanwhile.
+/// SettingsChangeOrigin::carried_over. Precondition: no other thread appends a change at the same time.
 void append_carried_over_settings(format::Header& header, std::optional<policy::Precision> precision,
                                   policy::Floor floor) {
     if (precision) append_change(header, make_precision_change(precision, SettingsChangeOrigin::carried_over));

@@ -269,17 +269,17 @@ std::uint32_t RecordingFile::reserve_segment(std::uint32_t limit, int& error) {
     return number;
 }
 
-/// Makes a number from reserve_segment() available again. If a later number has been reserved meanwhile, the segment
+/// Makes a number from reserve_segment() available again. If a later number has already been reserved, the segment
 /// stays unused.
 void RecordingFile::give_back_segment(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }
 
-/// Writes a segment of events from its beginning to its end. If the process is killed meanwhile, all events in the
-/// file are complete, and the ring still has all events. Returns 0 or an errno. On failure, the function overwrites
-/// what it has written by zeros, because the segment may later be used for other entries, which must be zeros at
-/// first.
+/// Writes a segment of events from its beginning to its end. If the process is killed while it writes, all events in
+/// the file are complete, and the ring still has all events. Returns 0 or an errno. On failure, the function
+/// overwrites what it has written by zeros, because the segment may later be used for other entries, which must be
+/// zeros at first.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();

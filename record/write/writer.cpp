@@ -319,8 +319,8 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
     };
     // The writer is in use if a signal handler that interrupted count() multiplies.
     if (!writer.use_.begin_use()) return lose();
-    // The key is not in the table if there was no space for its row, or if the process was forked meanwhile. Then the
-    // record is lost.
+    // The key is not in the table if there was no space for its row, or if the process was forked after the call was
+    // counted. Then the record is lost.
     const CounterRecord* const counters = writer.find_counters(key);
     Entry* const entry = counters == nullptr ? nullptr : writer.next_entry(file_, records, kind);
     if (entry != nullptr) {
