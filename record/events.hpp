@@ -21,7 +21,8 @@ enum class How : std::uint8_t {
     round_operands,  ///< called the function that the program called, with rounded copies of the operands
     one_by_one,      ///< ran a batch as single products, because no library has the batch function
     compute_type,    ///< called the function of cuBLAS that the program called, and changed only the compute type
-    math_mode,    ///< called the function of cuBLAS that the program called, while the handle had another math mode
+    math_mode,    ///< called the function of cuBLAS that the program called, after setting another math mode in its
+                  ///< handle
     fixed_order,  ///< computed by the shim in a fixed order of operations
     bf16_units,   ///< computed by the shim on the processor's BF16 units
     algorithm,    ///< called the function of cublasLt that the program called, with another algorithm, or with an

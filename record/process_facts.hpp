@@ -47,9 +47,9 @@ struct ProcessFacts {
 };
 
 /// Name of an environment variable that `fp32shim run` sets. In its value `NUMBER PATH`, NUMBER is the run's number
-/// in 16 hexadecimal digits, and PATH is the file in which processes record programs that run without the shim. With
-/// `+` in place of the blank, `fp32shim run` has made the file, waits for the program, and then writes RunEnd into
-/// the recordings.
+/// in 16 hexadecimal digits, and PATH is the file in which processes record programs that run without the shim. A
+/// `+` in place of the blank means that `fp32shim run` has made the file, waits for the program, and then writes
+/// RunEnd into the recordings.
 inline constexpr std::string_view run_variable = "FP32SHIM_RUN";
 /// Name of the environment variable with the process id of `fp32shim run`. If run_process_is_parent precedes the id,
 /// `fp32shim run` is the program's parent process. Otherwise `fp32shim run` has become the program by exec.

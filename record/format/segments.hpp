@@ -214,8 +214,8 @@ constexpr std::uint64_t duration_of(const EventRecord& event) { return event.dur
 
 inline constexpr std::uint32_t object_is_bound_past = 1;  ///< the object's calls of a BLAS function or, if kernels
                                                           ///< are recorded, of the CUDA driver may bypass the shim
-inline constexpr std::uint32_t object_tells = 2;  ///< the object contains oneDNN, and each execution of this
-                                                  ///< oneDNN is recorded
+inline constexpr std::uint32_t object_tells = 2;          ///< the object contains oneDNN, and each execution of this
+                                                          ///< oneDNN is recorded
 inline constexpr std::uint32_t object_is_silent =
     4;  ///< if the object contains oneDNN, some of its executions may not be recorded
 inline constexpr std::uint32_t object_asks_past = 8;  ///< the object's calls of getenv may bypass the shim

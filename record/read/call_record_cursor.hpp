@@ -15,8 +15,8 @@ namespace fp32shim::record {
 template <class Entry>
 class CallRecordCursor {
   public:
-    /// `segments` are the segments with the records, in the order of reading. `bytes` and `segments` must outlive the
-    /// cursor.
+    /// `segments` are the segments with the records, in the order in which the cursor reads them. `bytes` and
+    /// `segments` must outlive the cursor.
     CallRecordCursor(const RecordingByteReader& bytes, std::span<const IndexedSegment> segments)
         : bytes_(&bytes), segments_(segments) {}
 

@@ -30,7 +30,7 @@ using format::CommandKind;
 using format::CommandResult;
 using format::Header;
 
-// ---- the recordings that a process has mapped, by inode and not by name
+// ---- search for the recordings that a process has mapped, by inode and not by name
 //
 // The reader may be root, while the process may belong to any user. The process chooses the names of its files, and a
 // name may lead to another file by the time it is opened. So a path is first opened with O_PATH, without following

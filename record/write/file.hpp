@@ -50,8 +50,8 @@ class RecordingFile {
     /// Starts using the new file, whose header is `filled`. If another header was in use, maps the new header at its
     /// address, because other threads may still use this address.
     void install_header(format::Header* filled);
-    /// Replaces the mapped header by private zeros. A forked child that could not make a file calls this,
-    /// so that it no longer changes its parent's header.
+    /// Replaces the mapped header by private zeros. A forked child that could not make a file calls this, so
+    /// that it no longer changes its parent's header.
     void replace_header_by_zeros();
     /// Ends the recording after a store to a mapped part of its file failed. Reports the failure once on stderr,
     /// unless writing to stderr would block or fail. Async-signal-safe; does not wait.

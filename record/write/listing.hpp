@@ -16,7 +16,7 @@ namespace fp32shim::record {
 struct FamilyFacts {
     std::uint64_t program = 0;  ///< number that identifies the program that the process runs, and that forked
                                 ///< children inherit; 0: unknown
-    bool is_first = false;      ///< `fp32shim run` started the process itself
+    bool is_first = false;      ///< `fp32shim run` itself started the process, and no other process of the run did
     ChildrenFile children{};    ///< file for the children of the run; its path is nullptr if there is no run
 };
 

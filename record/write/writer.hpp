@@ -138,7 +138,8 @@ class Recording {
     /// decision, result) and is never 0; two decisions with the same key would be counted as one. `begin` and `end`
     /// are ticks() before and after the call, or not_timed and a time near the call. If `with_event` is true, also
     /// adds an event. `describe(DecisionEvent&)` fills in the decision without `host_ns`; it is called only if the
-    /// thread does not know the key. The function is async-signal-safe if `describe` is, and leaves errno alone.
+    /// thread's table does not have the key. The function is async-signal-safe if `describe` is, and leaves errno
+    /// alone.
     template <class Describe>
     void count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end, bool with_event,
                Describe&& describe);
@@ -164,11 +165,11 @@ class Recording {
     void count_nonfinite_search();
     /// Counts a call about which nothing else can be recorded, because there is no memory or disk space.
     void count_lost_call(bool with_event);
-    /// Returns true if the thread knows the key, in which case count() does not call `describe`.
+    /// Returns true if the thread's table has the key, in which case count() does not call `describe`.
     static bool knows_key(ThreadWriter& writer, std::uint64_t key);
     /// Facts about the calls that a thread has counted with one key.
     struct CallsOfKey {
-        bool is_known = false;   ///< the thread knows the key, so count() will not call `describe`
+        bool is_known = false;   ///< the thread's table has the key, so count() will not call `describe`
         bool times_next = true;  ///< the next call has to be timed
         std::uint32_t row = 0;
         std::uint64_t calls = 0;
