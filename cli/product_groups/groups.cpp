@@ -37,7 +37,7 @@ bool is_lowered(policy::AppliedFormat applied, policy::Dtype dtype) {
            applied != policy::AppliedFormat::fp64_emulated;
 }
 
-/// Adds `group` with its calls to `met`. If the map has the group already, its numbers are increased.
+/// Adds `group` to `met`. If the map already has a group with this key, adds the calls and the work of `group` to it.
 void add_calls_of_group(std::map<GroupKey, RecordedProducts::RecordedGroup>& met, const ProductGroup& group,
                         bool was_lowered, std::string_view format) {
     const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::RecordedGroup{group, was_lowered});

@@ -69,7 +69,8 @@ class RowFilter {
 
     const CallFilter* filter_;
     const record::RecordingReader* recording_;
-    /// The result for each frame of a call path together with its callers.
+    /// The results of match_path() by frame. A result is about the call path that ends in this frame, with all
+    /// callers.
     std::unordered_map<record::format::StringId, PathMatch> known_;
 };
 

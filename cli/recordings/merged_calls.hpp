@@ -41,7 +41,7 @@ struct MergedField<Field> {
     static Field unknown(const Field& initial) { return initial; }
 };
 
-/// The fields that distinguish rows, as record/decision_fields.def lists them. Initially all are unknown.
+/// The fields that distinguish rows, as record/decision_fields.def lists them. At first, each is unknown.
 struct MergedDecision {
 #define DECISION_FIELD(key, member, ...)                             \
     MergedField<decltype(record::DecisionEvent::member)>::Type key = \
@@ -225,9 +225,11 @@ class MergedCalls {
     std::vector<RuleUseCount> rules() const { return rules_.all(); }
     /// Returns the sums of the audits of each row in rows().
     const AuditSummaryTable& audits() const { return audits_; }
-    /// Returns the first product of each process that turned finite operands into NaN or infinity, sorted by time.
+    /// Returns, for each process, the first of its products that turned finite operands into NaN or infinity. The
+    /// results are sorted by time.
     const std::vector<FirstNonfiniteProduct>& first_nonfinite_products() const { return nonfinite_; }
-    /// Returns the first products of processes that received NaN or infinity in an operand, sorted by time.
+    /// Returns, for each process, the first of its products that received NaN or infinity in an operand. The results
+    /// are sorted by time.
     const std::vector<FirstNonfiniteProduct>& first_receiving_products() const { return received_; }
     /// Returns the number of calls whose results were searched for NaN and infinity, whether or not they pass the
     /// filter.
@@ -240,7 +242,8 @@ class MergedCalls {
     const CallFilter* filter() const { return filter_; }
     /// Returns the number of all calls, including those that do not pass the filter.
     std::uint64_t calls_before_filter() const { return calls_before_filter_; }
-    /// Returns the number of calls that `--ran-below` neither selects nor rules out (RowFilter::cannot_decide).
+    /// Returns the number of calls that `--ran-below` neither selects nor rules out, because their format is not
+    /// known (RowFilter::cannot_decide).
     std::uint64_t undecided_calls() const { return calls_left_open_; }
     /// Returns the number of calls of float64 and complex128 in total().
     std::uint64_t float64_calls() const { return calls_with(&MergedRow::is_float64); }
@@ -257,7 +260,7 @@ class MergedCalls {
     /// Returns the number of calls in total() that belong to no row.
     std::uint64_t calls_without_row() const;
     /// Returns the calls by format (MergedRow::effective_format()), the most precise format first. Calls without a
-    /// row are `unknown`.
+    /// row are `unknown`. If `with_vectors` is false, products with a vector are left out.
     std::vector<std::pair<std::string, CallSum>> by_format(bool with_vectors = true) const;
     /// Returns the number of processes(), without the files that only list children and processes without a
     /// recording.

@@ -120,7 +120,7 @@ void drop_copies(RecordingPaths& result) {
     std::erase_if(result.paths, [&](const std::string& path) { return left_out.contains(path); });
 }
 
-/// Returns a question about a path that does not exist, if a recording beside it has a similar name.
+/// Returns a question that names a recording beside `path` whose name is similar; empty if there is none.
 std::string question_about(const fs::path& path) {
     std::error_code error;
     std::vector<std::string> names;
@@ -165,8 +165,8 @@ struct OpenedRecordings {
     std::size_t rows = 0;
 };
 
-/// Opens the next recordings, from the index `first` on. They are so many that a thread for them is worth its start,
-/// and so few that they and their rows take little memory.
+/// Opens recordings of `paths` from the index `first` on: so many that a thread for them is worth its start, but so
+/// few that they and their rows take little memory.
 OpenedRecordings open_some(const std::vector<std::string>& paths, std::size_t first) {
     constexpr std::size_t most = 8;  // each recording keeps a file open, and twice this number is open at a time
     OpenedRecordings some;

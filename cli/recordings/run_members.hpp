@@ -62,7 +62,8 @@ struct MissingFileList {
     /// The number of recordings that forked children, or processes of the run, could not make.
     std::uint32_t never_made = 0;
     bool lacks_children_file = false;
-    bool lacks_list = false;  ///< the recording that lists this one is missing; set for one recording of the list
+    /// The recording that lists this one is missing. This is set for only one of the recordings in the list.
+    bool lacks_list = false;
 
     std::size_t recording_count() const { return names.size() + unnamed; }
 };

@@ -73,8 +73,7 @@ std::string head_text(const MergedCalls& calls) {
 /// Lines of text about processes, with the number of recordings to which each line applies.
 using LineCounts = std::map<std::string, std::uint64_t>;
 
-/// Returns the first `most` lines, each behind `begin`. With `has_number`, the number of its recordings ends each
-/// line.
+/// Returns the first `most` lines, each after `begin` and, with `has_number`, before its number of recordings.
 std::string lines_text(const LineCounts& lines, std::string_view begin, bool has_number, std::size_t most) {
     std::string text;
     std::size_t shown = 0;

@@ -183,7 +183,7 @@ struct PreviousCounters {
 /// The data kept from one update to the next.
 struct KeptBetweenUpdates {
     std::map<std::int32_t, PreviousCounters> before;  ///< counters by process id
-    RuleUseCounter rules;  ///< rules of the policies of all processes, counted at this update
+    RuleUseCounter rules;                             ///< rules of all policies; counted anew at each update
     NativeLocator locations;
 };
 
@@ -219,7 +219,7 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
 }
 
 /// Reads the decisions of a process into `seen`, as rows or in groups. `seconds` is the time since the previous
-/// update.
+/// update, for the rates of groups, which `rates` computes.
 void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRateMeter& rates,
                 NativeLocator& locations, ProcessSnapshot& seen) {
     locations.locate_rows_of(recording, false);
@@ -360,8 +360,8 @@ Json document_of(const std::vector<ProcessSnapshot>& all, const RuleUseCounter& 
         {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", rules_json(rules.all())}};
 }
 
-/// Reads the state of all processes that are being recorded, or only of `options.pid`. Sets `error` if that process
-/// has no recording.
+/// Reads the state of all processes that are being recorded, or only of the process `options.pid` if it is not 0. If
+/// that process has no recording, `error` becomes a message.
 std::vector<ProcessSnapshot> read_processes(const TopOptions& options, KeptBetweenUpdates& memory,
                                             std::string& error) {
     std::vector<ProcessSnapshot> all;
@@ -384,7 +384,8 @@ std::vector<ProcessSnapshot> read_processes(const TopOptions& options, KeptBetwe
     return all;
 }
 
-/// Truncates the text to the lines that fit on the terminal, so that its first lines stay visible.
+/// Returns the first lines of `text`, as many as fit on the terminal, since it would scroll them out of sight
+/// otherwise.
 std::string truncated_to_terminal(const std::string& text) {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return text;
