@@ -14,8 +14,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Sets the source file and the line of `group`, whose location is a line of Python such as `train.py:41
-/// Model.forward`, if a frame of the row's call path has this line.
+/// Sets `file` and `line` of `group`, whose location is a line of Python such as `train.py:41 Model.forward`. They
+/// come from the frame with this line in the call path of `row`; without such a frame, they stay unset.
 void find_source_file(const record::RecordedRow& row, const record::RecordingReader& recording, ProductGroup& group) {
     std::size_t frames = 0;
     for (auto id = row.stack; id != 0 && frames < 300; ++frames) {

@@ -118,11 +118,11 @@ bool is_vector_product(std::string_view function);
 /// The number of bits in the significand of a float64.
 inline constexpr int bits_of_float64 = 53;
 
-/// Returns the floor that calls at a format are known to meet. Returns nullopt for `unchanged`, for `fixed`, which
+/// Returns the floor that calls at `format` are known to meet. Returns nullopt for `unchanged`, for `fixed`, which
 /// cannot be compared with a floor, and for `fp64_emulated` unless `mantissa_bits` is at least `bits_of_float64`. If
 /// `mantissa_bits` is 0, the number of bits is not known.
-/// Three products of TF32 meet fp32 if `function` names a kernel on a GPU: torch's attention for float32 multiplies
-/// in this way, and its errors are those of FP32. `verify` names such kernels.
+/// The format `tf32x3`, three products of TF32, meets fp32 if `function` names a kernel on a GPU: torch's attention
+/// for float32 multiplies in this way, and its errors are those of FP32. `verify` names such kernels.
 std::optional<policy::Floor> floor_shown_by(policy::AppliedFormat format, std::string_view function = {},
                                             int mantissa_bits = 0);
 /// Returns the floor that a format of MergedRow::effective_format() is known to meet; nullopt if the word is no known

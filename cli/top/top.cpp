@@ -81,8 +81,9 @@ std::vector<LiveGroup> GroupRateMeter::update(const std::vector<RowGroup>& group
         const auto known = before_.find(key);
         const PreviousGroupCounts before = known == before_.end() ? PreviousGroupCounts() : known->second;
         now[key] = {group.counters.calls, group.counters.total_ns};
-        // The total time of a group can decrease if it is an estimate. Each update also measures the speed of the
-        // processor's time counter again, so the duration of the same calls can grow by some nanoseconds.
+        // The total time of a group can decrease if it is an estimate; such a loss counts as 0. It can also grow by
+        // some nanoseconds without new calls, because each update measures the speed of the processor's time counter
+        // again; so the rates of a group without new calls stay 0.
         const auto gain = [](std::uint64_t later, std::uint64_t earlier) {
             return later > earlier ? static_cast<double>(later - earlier) : 0.0;
         };
@@ -253,7 +254,7 @@ std::optional<ProcessSnapshot> read_process(const record::LiveRecording& live, c
     seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
     PreviousCounters& since = memory.before[live.pid];
-    // After its policy was reloaded, a process may record into another file.
+    // After a reload of its policy, a process may record into another file, whose counts begin at 0.
     if (since.recording != seen.recording) since = {seen.recording, 0, seen.facts.opened_ns, {}};
     const double seconds = static_cast<double>(now - since.time_ns) / 1e9;
     if (seconds > 0 && seen.calls >= since.calls)
