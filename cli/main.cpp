@@ -184,8 +184,9 @@ int status_after_flush(const Command& command, int status) {
     return status_after_flush(command.name, status, command.usage_failure);
 }
 
-/// Returns the first word from the index `program` on that is also an option of the fp32shim command, which the user
-/// may have meant. Words after a `--` do not count. Returns an empty text if there is no such word.
+/// Returns the first word, from the index `program` on, that is also an option of `app`: the user may have meant it
+/// for fp32shim and not for the program. Words after a `--` do not count. Returns an empty text if there is no such
+/// word.
 std::string misplaced_option(const CLI::App& app, const std::vector<std::string>& words, std::size_t program) {
     for (std::size_t i = program; i < words.size() && words[i] != "--"; ++i)
         if (words[i].starts_with("--") && app.get_option_no_throw(words[i].substr(0, words[i].find('='))) != nullptr)

@@ -67,7 +67,7 @@ void warn_calls_not_recorded(const std::vector<LogEntryReader>& sources, const L
 void write_merged(std::vector<LogEntryReader>& sources, LogWriter& writer) {
     std::optional<Progress> progress;
     if (isatty(STDOUT_FILENO) != 1)
-        // On a terminal, the entries themselves show progress.
+        // No progress is shown on a terminal, where the entries themselves show it.
         progress.emplace("writing entries");
     std::size_t written = 0;
     using Next = std::pair<std::int64_t, std::size_t>;  // time of the next entry, and index in `sources`

@@ -29,8 +29,7 @@ struct PolicyRule {
     std::vector<std::string> unless_scopes;  ///< inner scopes of `scopes` to which the rule does not apply
     const GroupKey* product = nullptr;       ///< function and sizes to which the rule applies; null for any product
     Subset groups;                           ///< known groups to which the rule applies
-    /// The calls to which the rule applies, if these are only a range of one group's calls; otherwise its `last` is
-    /// 0.
+    /// The calls to which the rule applies, if these are a range of one group's calls; otherwise `last` is 0.
     CallRange calls;
 };
 

@@ -74,7 +74,8 @@ class RowFilter {
     std::unordered_map<record::format::StringId, PathMatch> known_;
 };
 
-/// Returns a warning, in one line, that a filter by size passed `calls` calls whose sizes are rounded up.
+/// Returns a warning, in one line, that a filter by size selected `calls` calls whose true sizes may not match,
+/// because they were rounded up.
 std::string rounded_sizes_warning(std::uint64_t calls);
 
 }  // namespace fp32shim::cli

@@ -157,7 +157,7 @@ struct MergedProcess {
     std::vector<record::RecordedChild> children;   ///< child processes that the shim did not see
     std::uint32_t missed_children = 0;             ///< number of further unseen children, dropped for lack of space
     std::vector<record::UnrecordedProcess> marks;  ///< processes of the run that ended without a recording
-    /// The number of further processes without a recording, whose files are not known.
+    /// The number of processes without a recording that are missing from `marks`, so that their files are not known.
     std::uint32_t missed_marks = 0;
     std::map<std::int32_t, record::RecordedCounters> gpus;  ///< counters of the products of cuBLAS on each GPU
 

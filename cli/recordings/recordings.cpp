@@ -356,8 +356,8 @@ class RunFileFinder {
         if (member.listed_in != 0) lists_.insert(member.listed_in);
     }
 
-    /// Returns true if a file that cannot be read has a name that one of the recordings could have got, or was
-    /// changed after the first recording began.
+    /// Returns true if the file at `path`, which cannot be read, may belong to the recordings: it was changed after
+    /// the first of them began, or its name is that of one of them except for a number.
     bool may_belong(const std::string& path) const {
         struct stat status {};
         // A file system's clock may be wrong by `precision`.
@@ -384,7 +384,7 @@ class RunFileFinder {
                 unreadable_.push_back(std::move(path));
             }
         }
-        // The recording of a child may itself list further recordings.
+        // A child's recording may list recordings too, so candidates are tried until no further one is found.
         const auto is_wanted = [&](const auto& candidate) {
             const RunMember& member = candidate.second;
             if (!runs_.contains(member.run) && !lists_.contains(member.listed_in) && !lists_.contains(member.number))

@@ -120,7 +120,7 @@ class RowGroupTable {
 std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const Grouping& grouping, RowOrder order);
 
 /// Groups all calls with their medians, and sorts the groups. With `by_call_site` it groups the calls of `paths` and
-/// sets no medians, because recordings of single calls do not say where they came from.
+/// sets no medians, because the record of a single call does not have its call site.
 std::vector<RowGroup> grouped(const MergedCalls& calls, const DurationHistogram& durations, const CallPathTree& paths,
                               const Grouping& grouping, RowOrder order);
 

@@ -23,7 +23,8 @@ struct RunMember {
     std::uint32_t unrecorded = 0;    ///< number of processes that multiplied without a recording
     bool has_children_file = false;  ///< the run of the recording has a file that lists its uncovered children
     bool is_children_file = false;   ///< this file is the one that lists the uncovered children of a run
-    /// `fp32shim run` waited for the program and was to note the end of the run in the recording.
+    /// True if `fp32shim run` waited for the program, so that it notes the end of the run in the recording unless it
+    /// is killed.
     bool is_run_awaited = false;
     record::format::RunEnd run_end{};  ///< the note at the end of the run; all zeros: there is none
     /// The number of the run's recordings, only in the file for the run's children.

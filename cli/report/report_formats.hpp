@@ -79,7 +79,7 @@ struct ReportFormat {
 
     // The next members say which members of ReportContents the format needs besides merged calls.
     bool needs_paths = false;
-    bool needs_single_calls = false;  ///< needed for medians
+    bool needs_single_calls = false;  ///< for the medians that the format shows
     bool needs_timeline = false;      ///< requires needs_single_calls
     bool needs_metrics = false;
 

@@ -348,7 +348,7 @@ TableRows first_rows(TableRows rows, std::size_t limit) {
     return limit == 0 ? rows : rows.first(std::min(limit, rows.size()));
 }
 
-/// Returns true if there are at least two rows, and all rows have the same text in the column.
+/// Returns true if the column may be set apart and has one text, not empty, in all of at least two rows.
 bool is_common(const TextColumn& column, TableRows rows) {
     if (!column.is_set_apart || rows.size() < 2) return false;
     const std::string first = column.text(*rows.front());
