@@ -49,11 +49,11 @@ struct CallsOfPath {
 class CallPathTree {
   public:
     /// Keeps a pointer to `locations`, which names the functions at return addresses; functions that the compiler
-    /// inlined become levels of their own. With null, addresses stay numbers. `locations` must outlive all calls of
-    /// add().
+    /// inlined become levels of their own. With null, addresses stay numbers. `locations` must live as long as add()
+    /// is used.
     explicit CallPathTree(NativeLocator* locations = nullptr) : locations_(locations) {}
 
-    /// Begins a new recording, to which all later calls of add() belong.
+    /// Begins a new recording. All that add() adds from now on belongs to it.
     void begin_recording();
     /// Adds the calls of a row. `row_index` is the index of the merged row. The function that multiplies becomes the
     /// innermost level.
@@ -63,8 +63,8 @@ class CallPathTree {
     void add(std::uint32_t node, std::uint32_t row, const record::RecordedCounters& counters);
     /// Returns the node of a frame below `parent`. Adds the node if it is new.
     std::uint32_t find_or_add_child(std::uint32_t parent, const PathFrame& frame);
-    /// Must be called after all calls of add(). Sorts calls(), which are in no order before, and adds up entries with
-    /// the same path and row.
+    /// Must be called when nothing more will be added. Sorts calls(), which are in no order before, and adds up
+    /// entries with the same path and row.
     void finish();
 
     /// Returns the nodes. A caller stands before the nodes below it. The first node is the root, which has no frame.

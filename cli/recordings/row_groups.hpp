@@ -98,7 +98,7 @@ class RowGroupTable {
   public:
     explicit RowGroupTable(const Grouping& grouping) : grouping_(grouping) {}
 
-    /// Begins a new recording, to which all later calls of add() belong.
+    /// Begins a new recording. All that add() adds from now on belongs to it, and `facts` are those of its process.
     void begin_recording(const record::RecordingFacts& facts);
     /// Adds calls of the row `row`, which is at `row_index` in MergedCalls::rows(). Returns the index of their group
     /// in groups().

@@ -168,7 +168,7 @@ struct VerifyResult {
 struct JudgedCallCounts {
     /// The times at which the first and the last call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t first_ns = 0, last_ns = 0;
-    std::uint64_t below = 0;  ///< number of calls that violate what is asked
+    std::uint64_t below = 0;  ///< number of calls that violate what the options ask
     /// The numbers of violating calls, by the index of their row in MergedCalls::rows().
     std::map<std::size_t, std::uint64_t> below_by_row;
 };
