@@ -34,8 +34,8 @@ std::optional<uid_t> required_owner(const std::string& file) {
     return site.site_owner;
 }
 
-/// Returns true if `rule` always asks for a format below the floor, even below the lowest floor that the exceptions
-/// in `file` allow.
+/// Returns true if `rule` has no effect because it always asks for a format below the floor, whichever of the
+/// exceptions in `file` lowers the floor.
 bool is_defeated(policy::Rule rule, const policy::Policy& file) {
     policy::Policy loosest;
     loosest.floor = file.floor;
@@ -47,7 +47,7 @@ bool is_defeated(policy::Rule rule, const policy::Policy& file) {
     }
     policy::MatmulCall call;
     call.dtype = rule.when.dtype.empty() ? policy::Dtype::float32 : rule.when.dtype.front();
-    // A rule with this precision may ask for no format.
+    // With `auto`, products run as the program asks where TF32 is not available, so the rule need not ask for less.
     if (rule.precision == policy::Precision::automatic) return false;
     // With a tolerance, audits may allow formats from BF16 up.
     if (rule.tolerance) rule.precision = policy::Precision::high;

@@ -35,8 +35,8 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// Returns the values that completion offers for `option`: its closed list of words, or the words of --where. Returns
-/// an empty list for any other option, and for null.
+/// Returns the values that completion offers for `option`: its list of words if only these are allowed, or the words
+/// of --where. For all other options, and for null, the result is empty.
 std::vector<std::string> words_of(const CLI::Option* option) {
     const std::string type = option == nullptr ? "" : option->get_type_name();
     if (type == "LIST" && option->check_lname("where")) {

@@ -55,7 +55,7 @@ policy::Device device_of(const Function& function) {
     return is_of_cublas(function.convention) ? policy::Device::cuda : policy::Device::cpu;
 }
 
-/// Returns true if arguments of a call state the types of its operands, and false if the function's name does.
+/// Returns true if `function` has arguments that state the types of its operands; false if its name says the type.
 bool has_dtype_argument(const Function& function) {
     return function.product().control == FormatControl::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
@@ -405,8 +405,8 @@ int explain(const ExplainOptions& options) {
     if (!options.stack.empty()) explanation.call.stack = &stack;
     explanation.policy = std::move(loaded.policy);
     const policy::Decision decision = policy::decide(explanation.call, process, explanation.policy, {});
-    // In a running program, audits of its products may later allow a cheaper format within a tolerance. Here, no
-    // audits are known.
+    // In a running program, audits of earlier products may allow a cheaper format within the tolerance of a rule.
+    // Here there are no audits, so the decision is the one that precedes them.
     explanation.decision = policy::decision_before_audits(decision, explanation.policy, explanation.call.dtype);
     const bool may_add_otherwise =
         policy::is_half(explanation.call.dtype) && explanation.call.device == policy::Device::cuda;

@@ -31,7 +31,8 @@ std::vector<std::string> module_words() {
     return file.empty() ? std::vector<std::string>{"-m", "fp32shim.kernel"} : std::vector<std::string>{file};
 }
 
-/// Returns the Python beside the command, which belongs to the same environment, or else the name `python3`.
+/// Returns the `python3` in the folder of this command, since both belong to one environment. If there is none,
+/// returns the bare name `python3`.
 std::string default_python() {
     const std::string file = find_installed_file({"."}, "python3");
     return file.empty() ? "python3" : file;

@@ -46,8 +46,8 @@ std::vector<std::string> with_program_marked(std::vector<std::string> words, std
     return words;
 }
 
-/// Returns `words`, changed to prevent two misreadings by CLI11: it would split `[a,b]` into two words, and it would
-/// take the word after an empty `--output=` as the option's value.
+/// Returns `words` with changes that prevent two misreadings by CLI11. It would split the word `[a,b]` into two
+/// words, and it would take the word after an empty `--output=` as the value of this option.
 std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector<std::string>& words) {
     std::vector<std::string> kept;
     bool is_behind_options = false;
@@ -173,7 +173,7 @@ int unknown_command(const std::vector<std::string>& words) {
                                policy::unknown_word_error(word, names) + "; see: fp32shim --help");
 }
 
-/// Flushes stdout and returns `status`, or `failure` with a message if the output could not be written.
+/// Flushes stdout and returns `status`. If the output could not be written, prints a message and returns `failure`.
 int status_after_flush(std::string_view command, int status, int failure) {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
     say(command, std::string("the output could not be written: ") + std::strerror(errno));
@@ -184,8 +184,9 @@ int status_after_flush(const Command& command, int status) {
     return status_after_flush(command.name, status, command.usage_failure);
 }
 
-/// Returns the first word from the index `program` on that is also an option of the fp32shim command, which the user
-/// may have meant. Words after a `--` do not count. Returns an empty text if there is no such word.
+/// Returns the first word, from the index `program` on, that is also an option of `app`: the user may have meant it
+/// for fp32shim and not for the program. Words after a `--` do not count. Returns an empty text if there is no such
+/// word.
 std::string misplaced_option(const CLI::App& app, const std::vector<std::string>& words, std::size_t program) {
     for (std::size_t i = program; i < words.size() && words[i] != "--"; ++i)
         if (words[i].starts_with("--") && app.get_option_no_throw(words[i].substr(0, words[i].find('='))) != nullptr)

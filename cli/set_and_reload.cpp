@@ -40,7 +40,8 @@ constexpr std::string_view back_to_settings = "default";
 /// change.
 int print_answer(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
                  const std::string& done) {
-    // Some messages already begin with the text `process`. The other messages get it in front.
+    // Some messages already begin with the text `process`, which names the process. It is put before the other
+    // messages.
     const auto print_for_process = [&](const std::string& message) {
         say(command, message.starts_with(process) ? message : fmt::format("{}: {}", process, message));
     };
@@ -63,8 +64,8 @@ int print_answer(std::string_view command, const record::CommandAnswer& answer, 
     return exit_code::usage;
 }
 
-/// Returns the worse of two exit codes. From the worst to the best, they mean that a process was not reached, that it
-/// refused the command, that it has not answered yet, and that it carried out the command.
+/// Returns the worse of the exit codes that two processes led to. From the worst to the best, a code means that the
+/// process was not reached, refused the command, has not answered yet, or carried out the command.
 int worse_exit_code(int one, int other) {
     for (const int code : {exit_code::usage, exit_code::finding, exit_code::inconclusive})
         if (one == code || other == code) return code;
@@ -87,9 +88,9 @@ std::string process_line(std::int32_t pid) {
     return printable(fmt::format("  process {} of {}: {}", pid, name, record::executable_of(pid))) + "\n";
 }
 
-/// Returns true if the command may change the processes in `recordings`, which are all that `--all` selects. `yes` is
-/// the option --yes. Without it, a user at a terminal is asked. If there is no terminal, all of the processes must
-/// belong to the user.
+/// Returns true if the command may change the processes in `recordings`, which are all that `--all` selects: if
+/// `yes`, the option --yes, is true, or if the user at a terminal agrees. Without a terminal, all of the processes
+/// must belong to the user.
 bool may_change(std::string_view command, const std::vector<record::LiveRecording>& recordings, bool yes) {
     const bool is_on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     const auto is_own = [](const record::LiveRecording& recording) { return is_own_process(recording.pid); };

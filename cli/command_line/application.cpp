@@ -74,7 +74,8 @@ class HelpFormatter : public CLI::Formatter {
     }
 
     std::string make_option_opts(const CLI::Option* option) const override {
-        // The name of a positional option already shows its type, unless the type is a list of words.
+        // The name of a positional option, such as FILE, already tells its type, so the type is left out unless it is
+        // a list of words.
         const std::string type = option->get_type_name();
         const bool is_said = option->get_positional() && type.find('|') == std::string::npos;
         return option->get_type_size() == 0 || is_said ? "" : " " + type;

@@ -33,7 +33,7 @@ CLI::Option* limit_to_words(CLI::Option* option, const std::vector<std::string_v
             ""));
 }
 
-/// Gives an option the type name `type`, and forbids an empty value.
+/// Gives an option the type name `type`, and makes CLI11 refuse an empty value.
 CLI::Option* require_name(CLI::Option* option, const std::string& type) {
     return option->type_name(type)->check([type](const std::string& text) {
         return text.empty() ? "found \"\"; allowed: " + type + "; omit the option for none" : std::string();

@@ -50,7 +50,7 @@ void enlarge_output_buffer() {
 
 bool output_is_open() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-/// If recordings have decisions but no single calls, prints a note that explains how to record calls.
+/// If some of `sources` have decisions but no single calls, prints a note that explains how to record calls.
 void warn_calls_not_recorded(const std::vector<LogEntryReader>& sources, const LogOptions& options) {
     if (options.rows) return;
     const auto is_summary = [](const LogEntryReader& source) { return !source.has_calls(); };
@@ -67,7 +67,7 @@ void warn_calls_not_recorded(const std::vector<LogEntryReader>& sources, const L
 void write_merged(std::vector<LogEntryReader>& sources, LogWriter& writer) {
     std::optional<Progress> progress;
     if (isatty(STDOUT_FILENO) != 1)
-        // On a terminal, the entries themselves show progress.
+        // No progress is shown on a terminal, where the entries themselves show it.
         progress.emplace("writing entries");
     std::size_t written = 0;
     using Next = std::pair<std::int64_t, std::size_t>;  // time of the next entry, and index in `sources`
@@ -109,8 +109,8 @@ std::vector<LogEntryReader> open_sources(const std::vector<std::string>& paths, 
 
 void follow(LogEntryReader& source, LogWriter& writer) {
     for (;;) {
-        // The state of the process is asked for before its recording is read. If the process has ended by then, this
-        // reading gets everything that the process recorded.
+        // The state of the process is read before the recording. If the process has ended by then, it records nothing
+        // more, so this reading of the recording is the last one.
         const bool has_ended = source.recording().state() != record::RecordingState::live;
         const bool is_last = !source.read_again() || has_ended;
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last) {

@@ -64,13 +64,14 @@ class LogEntryReader {
     /// The cursor over calls; absent until reading begins after construction or read_again().
     std::optional<record::MergedEventCursor> events_;
     std::optional<record::RecordedEvent> next_event_;
-    /// The ticks (RecordedEvent::ticks) of the last call that was read, by RecordedEvent::slot.
+    /// The ticks (RecordedEvent::ticks) of the call that was read most recently from each slot, by
+    /// RecordedEvent::slot.
     std::vector<std::uint64_t> last_;
 
     bool are_rows_loaded_ = false;
     std::vector<record::RecordingReader::RowCounters> rows_;  ///< decisions to write, in the order of time
     std::size_t next_row_ = 0;
-    /// The number of calls before the last read_again(), by row id.
+    /// The number of calls that each decision had before the most recent read_again(), by row id.
     std::unordered_map<std::uint32_t, std::uint64_t> calls_;
     std::uint64_t unknown_events_ = 0;
 

@@ -49,7 +49,7 @@ FieldValue duration_of(const record::RecordedEvent& call) {
     return call.is_timed ? FieldValue(call.duration_ns) : FieldValue();
 }
 
-/// Returns the decision of an entry, with its counters if the entry has any, in the form that reports use.
+/// Returns the decision of an entry as a row of reports. Its counters are set only if the entry has counters.
 MergedRow row_of(const LogEntry& entry) {
     MergedRow row = to_merged_row(entry.row);
     if (entry.counters == nullptr) return row;

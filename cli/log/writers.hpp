@@ -39,7 +39,7 @@ class LogWriter {
     virtual ~LogWriter() = default;
     /// Receives all recordings before the first entry. The recordings must not be moved afterwards.
     virtual void write_beginning(std::span<const LogEntryReader> recordings) = 0;
-    /// Writes one entry. Formats without a place for audits write nothing for them. Returns false if stdout cannot be
+    /// Writes one entry. Formats without a place for audits leave them out. Returns false if stdout cannot be
     /// written.
     virtual bool write_entry(const LogEntry& entry) = 0;
     /// Returns true if a decision may be written again when it has more calls than before. People read only the last
@@ -78,7 +78,8 @@ class RowValueCache {
 /// Returns the name that docs/schema.md gives to the event of an audit: `audit`, `nonfinite` or `received`.
 std::string_view event_name_of(const record::RecordedAudit& audit);
 
-/// Returns the columns that only the events of this kind of audit have.
+/// Returns the columns that the event of `audit` has besides those of all events. They depend on its kind: `audit`,
+/// `nonfinite` or `received`.
 std::span<const Column<record::RecordedAudit>> audit_event_columns(const record::RecordedAudit& audit);
 
 /// Returns the result of an audit as text: `tf32 with fp32: norm 1.2e-04, row or column 3.0e-04, component 2.2e-05`.

@@ -141,7 +141,8 @@ struct RecordedProducts {
         std::set<std::string> formats{};  ///< names of the formats in which calls of the group ran
     };
     std::vector<RecordedGroup> groups;  ///< groups with their calls and work in this run
-    /// The numbers of the calls that did not run below their own format, by the reason.
+    /// The numbers of the calls that are not known to have run below the format in which they were called, by the
+    /// reason.
     std::map<std::string, std::uint64_t> reasons;
     std::uint64_t calls = 0;
     std::uint64_t calls_on_gpu = 0;  ///< number of calls among `calls` that ran on a GPU

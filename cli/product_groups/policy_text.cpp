@@ -29,7 +29,7 @@ struct PolicyRule {
     std::vector<std::string> unless_scopes;  ///< inner scopes of `scopes` to which the rule does not apply
     const GroupKey* product = nullptr;       ///< function and sizes to which the rule applies; null for any product
     Subset groups;                           ///< known groups to which the rule applies
-    /// The calls of the group to which the rule applies, if it is limited to a range of one group's calls.
+    /// The calls to which the rule applies, if these are a range of one group's calls; otherwise `last` is 0.
     CallRange calls;
 };
 
@@ -176,8 +176,8 @@ class PolicyRuleFinder {
         return std::ranges::all_of(set, [this](std::size_t member) { return contains(chosen_, member); });
     }
 
-    /// Returns the groups of `set` that have the scope of `group` (if `with_scope` is true) and its function and
-    /// sizes (if `with_product` is true).
+    /// Returns those groups of `set` that are like `group`: with `with_scope` they must have its scope, and with
+    /// `with_product` they must have its function and its sizes.
     Subset similar_groups(const Subset& set, std::size_t group, bool with_scope, bool with_product) const {
         const GroupKey& key = groups_[group].key;
         const auto product_of = [](const GroupKey& k) {
@@ -192,8 +192,8 @@ class PolicyRuleFinder {
         return result;
     }
 
-    /// Adds the location of a group to a rule, in the broadest form that matches only chosen groups. Returns false if
-    /// no form does.
+    /// Adds the location of `group` to `rule`, in the broadest form that matches only chosen groups. Returns false if
+    /// there is no such form.
     bool name_location(std::size_t group, bool with_scope, bool with_product, PolicyRule& rule) const {
         for (const LocationForm form : forms) {
             const auto found = by_location_.find(key_of(group, form));

@@ -36,7 +36,8 @@ struct PolicySettings {
     std::string precision;  ///< precision of the lowered groups
     std::string cpu;        ///< CPU mode (`[cpu] mode` in policies); empty if the environment decides
     std::string name;       ///< name of the policy, and the beginning of its rules' names
-    TriedTypes types = TriedTypes::float32;  ///< types to which the rules apply; others run as the program asks
+    /// The types of products to which the rules apply. Products of other types run as the program asks.
+    TriedTypes types = TriedTypes::float32;
     /// `[cpu] stochastic_seed` in policies; absent if previews on a CPU round to nearest.
     std::optional<std::uint64_t> seed{};
 };

@@ -88,9 +88,9 @@ void CallPathTree::add(std::uint32_t node, std::uint32_t row, const record::Reco
     calls_.push_back({node, row, counters});
 }
 
-/// Returns the node of the recorded frame with the id `frame`. Adds the node and its callers if they are new. If
-/// frames of a damaged file cannot be read, the path begins with the first readable frame. In IPython, the path
-/// begins with the cell.
+/// Returns the node of the recorded frame with the id `frame`. Adds nodes for this frame and its callers if they are
+/// new. If a damaged file has an unreadable frame, the path begins with the frame that it called. In IPython, the
+/// path begins with the cell.
 std::uint32_t CallPathTree::node_of(const record::RecordingReader& recording, record::format::StringId frame) {
     std::vector<std::pair<record::format::StringId, record::RecordedFrame>> unknown;  // innermost first
     std::uint32_t node = 0;

@@ -49,11 +49,11 @@ struct CallsOfPath {
 class CallPathTree {
   public:
     /// Keeps a pointer to `locations`, which names the functions at return addresses; functions that the compiler
-    /// inlined become levels of their own. With null, addresses stay numbers. `locations` must outlive all calls of
-    /// add().
+    /// inlined become levels of their own. With null, addresses stay numbers. `locations` must live as long as add()
+    /// is used.
     explicit CallPathTree(NativeLocator* locations = nullptr) : locations_(locations) {}
 
-    /// Begins a new recording, to which all later calls of add() belong.
+    /// Begins a new recording. All that add() adds from now on belongs to it.
     void begin_recording();
     /// Adds the calls of a row. `row_index` is the index of the merged row. The function that multiplies becomes the
     /// innermost level.
@@ -63,14 +63,16 @@ class CallPathTree {
     void add(std::uint32_t node, std::uint32_t row, const record::RecordedCounters& counters);
     /// Returns the node of a frame below `parent`. Adds the node if it is new.
     std::uint32_t find_or_add_child(std::uint32_t parent, const PathFrame& frame);
-    /// Ends the last recording and sorts calls(), which are in no order before.
+    /// Must be called when nothing more will be added. Sorts calls(), which are in no order before, and adds up
+    /// entries with the same path and row.
     void finish();
 
     /// Returns the nodes. A caller stands before the nodes below it. The first node is the root, which has no frame.
     const std::vector<PathNode>& nodes() const { return nodes_; }
     /// Returns the calls, sorted by node, then by row.
     const std::vector<CallsOfPath>& calls() const { return calls_; }
-    /// Returns the number of calls whose paths are cut: the recording had no room for their innermost functions.
+    /// Returns the number of calls whose paths lack the innermost functions, because the recording had no room for
+    /// them.
     std::uint64_t calls_with_cut_paths() const { return cut_calls_; }
     /// Returns the nodes of a path, outermost first, without the root.
     std::vector<std::uint32_t> path_of(std::uint32_t node) const;

@@ -58,7 +58,8 @@ using ProcessColumn = Column<MergedProcess>;
 /// columns.
 std::span<const ProcessColumn> process_columns();
 
-/// Returns the further columns of a process, which only the entry of the process itself has.
+/// Returns the further columns of a process. They are in the JSON object, or the JSON line, that describes the
+/// process itself, but not in the lines of its rows.
 std::span<const ProcessColumn> further_process_columns();
 
 }  // namespace fp32shim::cli

@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned key_shift = 16;
 constexpr std::uint64_t exact = 256;  ///< durations below this number of nanoseconds are not rounded
 
-/// Returns the number of the interval in which a duration lies. Longer durations have higher numbers.
+/// Returns the number of the interval in which a duration lies. Intervals of longer durations have higher numbers.
 std::uint64_t bin_of(std::uint64_t duration_ns) {
     if (duration_ns < exact) return duration_ns;
     const auto shift = static_cast<unsigned>(std::bit_width(duration_ns)) - 8;

@@ -60,8 +60,8 @@ std::string toml_string(const std::string& text) {
     return result + '"';
 }
 
-/// Multiplies the upper bounds of `ranges` by `factor`, so that a size that was rounded up matches if its true value
-/// may match.
+/// Multiplies the upper bounds of `ranges` by `factor`. A size that was rounded up then matches if its true value,
+/// which may be smaller by up to this factor, may match.
 void widen(std::vector<policy::NumberRange>& ranges, double factor) {
     for (policy::NumberRange& range : ranges) {
         if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);

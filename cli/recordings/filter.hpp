@@ -69,11 +69,13 @@ class RowFilter {
 
     const CallFilter* filter_;
     const record::RecordingReader* recording_;
-    /// The result for each frame of a call path together with its callers.
+    /// The results of match_path() by frame. A result is about the call path that ends in this frame, with all
+    /// callers.
     std::unordered_map<record::format::StringId, PathMatch> known_;
 };
 
-/// Returns a warning, in one line, that a filter by size passed `calls` calls whose sizes are rounded up.
+/// Returns a warning, in one line, that a filter by size selected `calls` calls whose true sizes may not match,
+/// because they were rounded up.
 std::string rounded_sizes_warning(std::uint64_t calls);
 
 }  // namespace fp32shim::cli

@@ -16,8 +16,8 @@ namespace fp32shim::cli {
 template <class Entry>
 class HashTable {
   public:
-    /// Returns the entry with this hash for which `is_like` is true, and false. If there is none, returns a free
-    /// entry and true, and the caller must fill it. `hash_of` returns the hash of a filled entry.
+    /// Returns the stored entry with this hash for which `is_like` is true, with `false`. If there is none, returns a
+    /// free entry with `true`; the caller must then fill it. `hash_of` returns the hash of a stored entry.
     template <class IsLike, class HashOf>
     std::pair<Entry&, bool> find_or_add(std::uint64_t hash, const IsLike& is_like, const HashOf& hash_of) {
         if (2 * used_ >= entries_.size()) enlarge(hash_of);

@@ -41,7 +41,7 @@ struct MergedField<Field> {
     static Field unknown(const Field& initial) { return initial; }
 };
 
-/// The fields that distinguish rows, as record/decision_fields.def lists them. Initially all are unknown.
+/// The fields that distinguish rows, as record/decision_fields.def lists them. At first, each is unknown.
 struct MergedDecision {
 #define DECISION_FIELD(key, member, ...)                             \
     MergedField<decltype(record::DecisionEvent::member)>::Type key = \
@@ -118,11 +118,11 @@ bool is_vector_product(std::string_view function);
 /// The number of bits in the significand of a float64.
 inline constexpr int bits_of_float64 = 53;
 
-/// Returns the floor that calls at a format are known to meet. Returns nullopt for `unchanged`, for `fixed`, which
+/// Returns the floor that calls at `format` are known to meet. Returns nullopt for `unchanged`, for `fixed`, which
 /// cannot be compared with a floor, and for `fp64_emulated` unless `mantissa_bits` is at least `bits_of_float64`. If
 /// `mantissa_bits` is 0, the number of bits is not known.
-/// Three products of TF32 meet fp32 if `function` names a kernel on a GPU: torch's attention for float32 multiplies
-/// in this way, and its errors are those of FP32. `verify` names such kernels.
+/// The format `tf32x3`, three products of TF32, meets fp32 if `function` names a kernel on a GPU: torch's attention
+/// for float32 multiplies in this way, and its errors are those of FP32. `verify` names such kernels.
 std::optional<policy::Floor> floor_shown_by(policy::AppliedFormat format, std::string_view function = {},
                                             int mantissa_bits = 0);
 /// Returns the floor that a format of MergedRow::effective_format() is known to meet; nullopt if the word is no known
@@ -157,7 +157,7 @@ struct MergedProcess {
     std::vector<record::RecordedChild> children;   ///< child processes that the shim did not see
     std::uint32_t missed_children = 0;             ///< number of further unseen children, dropped for lack of space
     std::vector<record::UnrecordedProcess> marks;  ///< processes of the run that ended without a recording
-    /// The number of further processes without a recording, whose files are not known.
+    /// The number of processes without a recording that are missing from `marks`, so that their files are not known.
     std::uint32_t missed_marks = 0;
     std::map<std::int32_t, record::RecordedCounters> gpus;  ///< counters of the products of cuBLAS on each GPU
 
@@ -225,9 +225,11 @@ class MergedCalls {
     std::vector<RuleUseCount> rules() const { return rules_.all(); }
     /// Returns the sums of the audits of each row in rows().
     const AuditSummaryTable& audits() const { return audits_; }
-    /// Returns the first product of each process that turned finite operands into NaN or infinity, sorted by time.
+    /// Returns, for each process, the first of its products that turned finite operands into NaN or infinity. The
+    /// results are sorted by time.
     const std::vector<FirstNonfiniteProduct>& first_nonfinite_products() const { return nonfinite_; }
-    /// Returns the first products of processes that received NaN or infinity in an operand, sorted by time.
+    /// Returns, for each process, the first of its products that received NaN or infinity in an operand. The results
+    /// are sorted by time.
     const std::vector<FirstNonfiniteProduct>& first_receiving_products() const { return received_; }
     /// Returns the number of calls whose results were searched for NaN and infinity, whether or not they pass the
     /// filter.
@@ -240,7 +242,8 @@ class MergedCalls {
     const CallFilter* filter() const { return filter_; }
     /// Returns the number of all calls, including those that do not pass the filter.
     std::uint64_t calls_before_filter() const { return calls_before_filter_; }
-    /// Returns the number of calls that `--ran-below` neither selects nor rules out (RowFilter::cannot_decide).
+    /// Returns the number of calls that `--ran-below` neither selects nor rules out, because their format is not
+    /// known (RowFilter::cannot_decide).
     std::uint64_t undecided_calls() const { return calls_left_open_; }
     /// Returns the number of calls of float64 and complex128 in total().
     std::uint64_t float64_calls() const { return calls_with(&MergedRow::is_float64); }
@@ -257,7 +260,7 @@ class MergedCalls {
     /// Returns the number of calls in total() that belong to no row.
     std::uint64_t calls_without_row() const;
     /// Returns the calls by format (MergedRow::effective_format()), the most precise format first. Calls without a
-    /// row are `unknown`.
+    /// row are `unknown`. If `with_vectors` is false, products with a vector are left out.
     std::vector<std::pair<std::string, CallSum>> by_format(bool with_vectors = true) const;
     /// Returns the number of processes(), without the files that only list children and processes without a
     /// recording.

@@ -120,7 +120,7 @@ void drop_copies(RecordingPaths& result) {
     std::erase_if(result.paths, [&](const std::string& path) { return left_out.contains(path); });
 }
 
-/// Returns a question about a path that does not exist, if a recording beside it has a similar name.
+/// Returns a question that names a recording beside `path` whose name is similar; empty if there is none.
 std::string question_about(const fs::path& path) {
     std::error_code error;
     std::vector<std::string> names;
@@ -165,8 +165,8 @@ struct OpenedRecordings {
     std::size_t rows = 0;
 };
 
-/// Opens the next recordings, from the index `first` on. They are so many that a thread for them is worth its start,
-/// and so few that they and their rows take little memory.
+/// Opens recordings of `paths` from the index `first` on: so many that a thread for them is worth its start, but so
+/// few that they and their rows take little memory.
 OpenedRecordings open_some(const std::vector<std::string>& paths, std::size_t first) {
     constexpr std::size_t most = 8;  // each recording keeps a file open, and twice this number is open at a time
     OpenedRecordings some;
@@ -356,8 +356,8 @@ class RunFileFinder {
         if (member.listed_in != 0) lists_.insert(member.listed_in);
     }
 
-    /// Returns true if a file that cannot be read has a name that one of the recordings could have got, or was
-    /// changed after the first recording began.
+    /// Returns true if the file at `path`, which cannot be read, may belong to the recordings: it was changed after
+    /// the first of them began, or its name is that of one of them except for a number.
     bool may_belong(const std::string& path) const {
         struct stat status {};
         // A file system's clock may be wrong by `precision`.
@@ -384,7 +384,7 @@ class RunFileFinder {
                 unreadable_.push_back(std::move(path));
             }
         }
-        // The recording of a child may itself list further recordings.
+        // A child's recording may list recordings too, so candidates are tried until no further one is found.
         const auto is_wanted = [&](const auto& candidate) {
             const RunMember& member = candidate.second;
             if (!runs_.contains(member.run) && !lists_.contains(member.listed_in) && !lists_.contains(member.number))

@@ -31,7 +31,8 @@ struct RecordingPaths {
     std::vector<std::string> paths;
     std::vector<std::string> errors;    ///< one line for each argument that names no recording
     std::vector<RecordingCopy> copies;  ///< copies that are left out
-    /// The lines about `copies`: one for each if they are few, otherwise one with their number.
+    /// The lines about `copies` (one for each if they are few, otherwise one with their number), and about other
+    /// files of the same runs.
     std::vector<std::string> notes;
     /// Doubts about further recordings that may belong to those in `paths`. Only add_rest_of_runs() sets them.
     std::vector<ReadingProblem> doubts;

@@ -13,9 +13,9 @@ void widen(record::ExponentRange& sum, const record::ExponentRange& more) {
     sum.highest = std::max(sum.highest, more.highest);
 }
 
-/// Returns the probability that at most `found` of `drawn` members have a property, if each of them has it with the
-/// probability `share`. Precondition: `found` is below the expected number, so that the terms of the sum decrease
-/// from the last one on.
+/// Returns the probability that at most `found` of `drawn` members have a property that each of them has with the
+/// probability `share`. `found` must be below the expected number, so that the terms of the sum decrease from the one
+/// for `found` down to the one for 0.
 double probability_of_at_most(std::uint64_t found, std::uint64_t drawn, double share) {
     const auto n = static_cast<double>(drawn);
     auto k = static_cast<double>(found);

@@ -46,7 +46,7 @@ struct AuditSummary {
     std::uint32_t worst_column = 0;  ///< number of the column of the result with the largest error
     record::ExponentRange a, b, c;
 
-    /// Returns how many of the audits with errors are of calls that were drawn at random.
+    /// Returns how many of the `compared` audits are of calls that were drawn at random.
     std::uint64_t randomly_drawn() const { return compared - early; }
     /// Estimates the mean error of all `calls` by a metric. Each early audit stands for its own call, and the audits
     /// that were drawn at random stand for all other calls. Returns nullopt if no call was drawn, or if the recording
@@ -69,7 +69,7 @@ struct AuditSummary {
 /// Returns an upper bound of a share as a percentage, never rounded down: `4.9%`.
 std::string share_bound_text(double share);
 
-/// Sums up audits by row and formats. The sums are in the order in which the first audit of each was added.
+/// Sums up audits by row and pair of formats. The sums are in the order in which their first audits were added.
 class AuditSummaryTable {
   public:
     void add(std::uint32_t row, const record::Audit& audit);

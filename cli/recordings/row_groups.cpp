@@ -121,7 +121,8 @@ std::size_t RowGroupTable::add(std::uint32_t row_index, const MergedRow& row,
         indices_.try_emplace(like.key(), static_cast<std::uint32_t>(groups_.size())).first->second;
     if (index == groups_.size()) groups_.push_back(like);
     RowGroup& group = groups_[index];
-    // A row is added several times only if call sites or processes are keys.
+    // A row is added several times only if call sites or processes are keys. `known_` then tells whether the group
+    // already counts the row as a decision.
     bool is_new = true;
     if (grouping_.by_call_site || grouping_.has_process_keys()) {
         const std::uint64_t pair = (std::uint64_t{index} + 1) << 32 | row_index;

@@ -98,7 +98,7 @@ class RowGroupTable {
   public:
     explicit RowGroupTable(const Grouping& grouping) : grouping_(grouping) {}
 
-    /// Begins a new recording, to which all later calls of add() belong.
+    /// Begins a new recording. All that add() adds from now on belongs to it, and `facts` are those of its process.
     void begin_recording(const record::RecordingFacts& facts);
     /// Adds calls of the row `row`, which is at `row_index` in MergedCalls::rows(). Returns the index of their group
     /// in groups().
@@ -120,13 +120,13 @@ class RowGroupTable {
 std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const Grouping& grouping, RowOrder order);
 
 /// Groups all calls with their medians, and sorts the groups. With `by_call_site` it groups the calls of `paths` and
-/// sets no medians, because recordings of single calls do not say where they came from.
+/// sets no medians, because the record of a single call does not have its call site.
 std::vector<RowGroup> grouped(const MergedCalls& calls, const DurationHistogram& durations, const CallPathTree& paths,
                               const Grouping& grouping, RowOrder order);
 
 using GroupColumn = Column<RowGroup>;
-/// Returns the columns of a group for every format. A value is null if it is unknown or if the grouping lacks its
-/// key.
+/// Returns the columns that a group has in every format. A value is null if it is unknown, or if it is a key by which
+/// the rows are not grouped.
 std::span<const GroupColumn> group_columns();
 
 }  // namespace fp32shim::cli

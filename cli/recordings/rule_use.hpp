@@ -12,15 +12,15 @@
 
 namespace fp32shim::cli {
 
-/// A rule of a policy, with the number of recordings whose policy has the rule, and the number of those in whose run
-/// the rule decided no call.
+/// A rule of a policy. `recordings` counts the recordings whose policy has the rule, and `without_use` those of them
+/// in whose run the rule decided no call.
 struct RuleUseCount {
     std::string name, file;
     std::uint32_t line = 0;         ///< line in the policy file
     std::uint64_t recordings = 0;   ///< number of recordings with calls whose policy has the rule
     std::uint64_t without_use = 0;  ///< number of recordings whose run has no call decided by the rule
 
-    bool may_follow = false;  ///< some processes with the rule are still running
+    bool may_follow = false;  ///< true if a process with the rule is still running, so it may yet use the rule
 
     bool is_unused() const { return without_use > 0; }
 };

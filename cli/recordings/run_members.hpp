@@ -23,7 +23,8 @@ struct RunMember {
     std::uint32_t unrecorded = 0;    ///< number of processes that multiplied without a recording
     bool has_children_file = false;  ///< the run of the recording has a file that lists its uncovered children
     bool is_children_file = false;   ///< this file is the one that lists the uncovered children of a run
-    /// `fp32shim run` waited for the program and was to note the end of the run in the recording.
+    /// True if `fp32shim run` waited for the program, so that it notes the end of the run in the recording unless it
+    /// is killed.
     bool is_run_awaited = false;
     record::format::RunEnd run_end{};  ///< the note at the end of the run; all zeros: there is none
     /// The number of the run's recordings, only in the file for the run's children.
@@ -62,7 +63,8 @@ struct MissingFileList {
     /// The number of recordings that forked children, or processes of the run, could not make.
     std::uint32_t never_made = 0;
     bool lacks_children_file = false;
-    bool lacks_list = false;  ///< the recording that lists this one is missing; set for one recording of the list
+    /// The recording that lists this one is missing. This is set for only one of the recordings in the list.
+    bool lacks_list = false;
 
     std::size_t recording_count() const { return names.size() + unnamed; }
 };

@@ -8,7 +8,7 @@ namespace {
 /// The precision and the floor that were set while the process ran, by `fp32shim set` or the C API. A reload of the
 /// policy does not change them.
 struct RequestedSettings {
-    /// The precision is absent if it was not set, so that environment and files decide.
+    /// Absent if no precision was set while the process ran, so that its environment and files decide.
     std::optional<policy::Precision> precision;
     policy::Floor floor = policy::Floor::none;  ///< the floor that was set, which can only be raised
     bool is_precision_known = true, is_floor_known = true;
@@ -64,7 +64,7 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
         now.precision = asked.precision;
     const policy::Floor least = std::max(asked.floor, now.floor.value_or(policy::Floor::none));
     if (least == policy::Floor::fp32 || (asked.is_floor_known && now.floor))
-        now.floor = least;  // no floor is above fp32, so nothing unknown can exceed it
+        now.floor = least;  // fp32 is the highest floor that can be set, so no unknown floor exceeds it
     else
         now.floor.reset();
     return now;

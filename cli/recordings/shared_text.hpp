@@ -22,7 +22,7 @@ class SharedText {
     /// Returns a number that is unique to this text; 0 for the empty text.
     std::uint32_t id() const { return id_; }
 
-    /// Compares the numbers, which are in no order of the texts.
+    /// Compares the numbers id(), so that the order is not alphabetical.
     auto operator<=>(const SharedText&) const = default;
     friend bool operator==(SharedText a, std::string_view b) { return std::string_view(a) == b; }
     friend std::string operator+(std::string a, SharedText b) { return a += std::string_view(b); }
@@ -32,7 +32,8 @@ class SharedText {
     std::uint32_t id_ = 0;
 };
 
-/// Discards on destruction all texts that were made during its lifetime. Older texts cannot be used in that time.
+/// Discards on destruction all texts that were made during its lifetime. Texts from before must not be used in that
+/// time.
 class TemporaryTextScope {
   public:
     TemporaryTextScope();

@@ -34,13 +34,15 @@ const AuditSummary& audits_of(const MergedRow& row) { return *static_cast<const 
 
 std::string error_text(bool is_known, double error) { return is_known ? fmt::format("{:.1e}", error) : ""; }
 
-/// Returns the largest error of any audit by the metric `error`; empty if no audit yielded an error.
+/// Returns as text the largest error that the audits of a row measured by the metric `error`; empty if none of these
+/// audits measured errors.
 template <double record::AuditErrors::*error>
 std::string worst_text(const MergedRow& row) {
     return error_text(audits_of(row).compared > 0, audits_of(row).worst.*error);
 }
 
-/// Returns remarks about the audits that yielded no error, and about those whose result is noise.
+/// Returns a text with the numbers of a row's audits that measured no error, by the reason, and of those whose result
+/// is noise; empty if all of these numbers are 0.
 std::string remarks_on(const MergedRow& row) {
     std::string text;
     const auto add = [&text](std::uint64_t count, std::string_view what) {
@@ -106,8 +108,8 @@ const NonfiniteRow& nonfinite_of(const MergedRow& row) { return static_cast<cons
 const record::Audit& audit_of(const MergedRow& row) { return nonfinite_of(row).found->audit; }
 std::string found_text(const MergedRow& row) { return std::string(nonfinite_text(audit_of(row), "NaN")); }
 
-/// Returns the number of the row or column, as `place` selects, of a NaN or infinity in a matrix; empty if a scalar
-/// is NaN or infinity.
+/// Returns the number of the matrix row or matrix column in which the NaN or infinity was found. The member `place`
+/// selects row or column. Returns an empty text if alpha or beta is NaN or infinity, since it is no matrix.
 template <std::uint32_t record::Audit::*place>
 std::string place_text(const MergedRow& row) {
     const bool is_received = (audit_of(row).flags & record::audit_received) != 0;
@@ -149,8 +151,8 @@ const TextColumn received_columns[] = {
     {{"received"}, found_text},
     {{"in"}, [](const MergedRow& row) { return std::string(record::nonfinite_operand_name(audit_of(row))); }}};
 
-/// Returns a table of the first `limit` rows, or of all rows if `limit` is 0. The table has the columns of all
-/// `lists`.
+/// Returns a table of the first `limit` rows, or of all rows if `limit` is 0. The table has all columns in `lists`,
+/// list after list.
 template <class Row>
 LimitedTable limited_table(std::initializer_list<std::span<const TextColumn>> lists, const std::vector<Row>& rows,
                            std::size_t limit) {

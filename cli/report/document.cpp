@@ -97,7 +97,7 @@ Json first_received_json(const MergedCalls& calls, const FirstNonfiniteProduct& 
 
 Json optional_json(const std::optional<double>& number) { return number ? number_or_null(*number) : Json(); }
 
-/// Returns the audits of one row as JSON. An infinite error becomes null.
+/// Returns the summary of a row's audits as JSON. An error that is infinite becomes null, since JSON has no infinity.
 Json audits_json(const MergedCalls& calls, const AuditSummary& audits) {
     const MergedRow& row = calls.rows()[audits.row];
     Json json = product_json(row);

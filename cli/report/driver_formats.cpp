@@ -23,8 +23,8 @@ constexpr std::string_view operations[] = {"gemm", "gemmt",  "symm",  "hemm", "s
                                            "dotc", "sdsdot", "dsdot", "nrm2", "asum"};
 static_assert(std::size(operations) == static_cast<std::size_t>(blas::Operation::asum) + 1);
 
-/// Calls that a benchmark cannot tell apart. Of the members of MergedRow, only the operands, the format and the
-/// counters are set.
+/// A kind of product: the calls that have the same line in the input of a benchmark program. Of the members of
+/// MergedRow, only the operands, the format and the counters are set; `function` is set only if `operation` is empty.
 struct ProductKind : MergedRow {
     std::string_view operation;         ///< `gemm`; empty if this version does not know the function
     std::vector<SharedText> functions;  ///< names of the functions that were called
@@ -36,7 +36,8 @@ struct ProductKind : MergedRow {
 };
 const ProductKind& kind_in(const MergedRow& row) { return static_cast<const ProductKind&>(row); }
 
-/// Makes the kind of a row's calls, without counts. An unknown function has no operation, so its name is kept.
+/// Returns the kind to which the calls of `row` belong. Its counters and `work` are still 0, and `functions` is
+/// empty. If this version does not know the function, `operation` stays empty and `function` has the name.
 ProductKind kind_of(const MergedRow& row) {
     ProductKind kind;
     kind.is_overflow = row.is_overflow;
@@ -93,8 +94,8 @@ struct GemmSizes {
     std::int64_t m, n, k;
 };
 
-/// Returns the sizes of a product for the given layout. In the other layout, the same matrices are the operands of
-/// the transposed product.
+/// Returns the sizes of a product whose matrices are row-major if `is_row_major` is true, otherwise column-major. If
+/// `kind` has the other layout, returns the sizes of the transposed product, which has the same matrices in memory.
 GemmSizes sizes_in(const ProductKind& kind, bool is_row_major) {
     if (is_row_major == kind.is_row_major) return {kind.trans_a, kind.trans_b, kind.m, kind.n, kind.k};
     return {kind.trans_b, kind.trans_a, kind.n, kind.m, kind.k};
@@ -116,8 +117,8 @@ std::string why_no_gemm(const ProductKind& kind) {
     return least == 0 ? "it multiplies nothing" : "";
 }
 
-/// Returns a comment with facts that the input line of a benchmark program cannot express. Some of them tell how the
-/// measured products may differ from those that ran.
+/// Returns a comment for an input line of a benchmark program, with the facts that the line cannot express: how many
+/// calls it stands for, and how the product to be measured may differ from the calls.
 std::string comment_on(const ProductKind& kind) {
     const std::vector<std::string> names(kind.functions.begin(), kind.functions.end());
     const std::string_view remark =
@@ -172,8 +173,8 @@ std::string benchdnn_line(const ProductKind& kind) {
                        mode.empty() ? "strict" : mode, batch, sizes.m, sizes.k, batch, sizes.k, sizes.n);
 }
 
-/// Returns rocBLAS's name of a type; empty for other types, because a recording does not have the type of their
-/// results.
+/// Returns rocBLAS's name of the type `dtype`; empty for all types but these four. Products of float16 or bfloat16
+/// cannot be measured, because a recording does not have the type of their results.
 std::string_view rocblas_type(std::string_view dtype) {
     constexpr std::pair<std::string_view, std::string_view> names[] = {
         {"float32", "f32_r"}, {"complex64", "f32_c"}, {"float64", "f64_r"}, {"complex128", "f64_c"}};

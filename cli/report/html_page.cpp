@@ -27,7 +27,7 @@ extern const char fp32shim_page_diff_script[], fp32shim_page_diff_script_end[];
 namespace fp32shim::cli {
 namespace {
 
-/// Shortens texts of more than 400 bytes at the end of a character, which limits the size of the page.
+/// Cuts each text in `json` to at most 400 bytes without splitting a character, to limit the size of the page.
 void shorten_texts(Json& json) {
     char buffer[400];
     if (json.is_string())
@@ -50,7 +50,7 @@ std::string json_for_script(Json json) {
 }
 
 /// Returns a random word for the page's Content-Security-Policy, which allows only scripts with this word. A
-/// recording cannot contain it.
+/// recording cannot contain the word, so no text of a recording runs as a script.
 std::string nonce() {
     std::random_device random;
     std::string text;
@@ -58,7 +58,8 @@ std::string nonce() {
     return text;
 }
 
-/// Replaces every `{{name}}` of `page` by its value. A `{{name}}` inside a value stays.
+/// Returns `page` with each `{{name}}` replaced by the text that `values` has for this name. If such a text itself
+/// contains a `{{name}}`, this one is not replaced.
 std::string fill_template(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
     std::string text;
     std::size_t size = page.size();
@@ -76,7 +77,8 @@ std::string_view text_between(const char* begin, const char* end) {
     return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// The colours, the shape of points and the hatch of areas by which a page shows a number format.
+/// How a page shows a number format: its colours on a `light` and on a `dark` page, the shape of its points in
+/// charts, and the hatch of its areas.
 struct FormatDrawing {
     std::string_view name, light, dark, shape, hatch;
 };
@@ -89,7 +91,7 @@ static_assert(std::ranges::equal(policy::applied_words,
                                  &policy::NamedValue<policy::AppliedFormat>::text, &FormatDrawing::name) &&
               drawn_formats[std::size(drawn_formats) - 1].name == "unknown");
 
-/// Returns CSS with the colours of the formats: variables and swatches.
+/// Returns CSS that defines, for each format, a variable with its colour and a class for swatches in this colour.
 std::string format_style() {
     std::string light, dark, swatches;
     for (const FormatDrawing& format : drawn_formats) {
@@ -111,7 +113,7 @@ Json format_drawings() {
     return drawings;
 }
 
-/// The parts in which pages differ from each other.
+/// The parts of a page that depend on its kind, `Page::report` or `Page::diff`.
 struct PageParts {
     std::string_view title, html, script;
 };

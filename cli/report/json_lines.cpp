@@ -60,7 +60,8 @@ constexpr Column<ProcessWithProblems> own_process_columns[] = {
 
 const auto row_line_columns = concatenated_columns<MergedRow>({row_columns(), own_row_columns});
 
-/// Appends a JSON member for each column, with counts that fit into the signed integers of database engines.
+/// Appends a JSON member for each column. Numbers above INT64_MAX become INT64_MAX, because database engines have
+/// signed integers.
 template <class Row>
 JsonWriter& append(JsonWriter& json, std::span<const Column<Row>> columns, const Row& row) {
     for (const Column<Row>& column : columns) json.member(column.name, column.value(row).clamped_to_int64());
@@ -72,7 +73,8 @@ JsonWriter& begin_line(JsonWriter& json, std::string_view event) {
     return json.open('{').member("event", FieldValue(event)).member("schema", FieldValue(std::int64_t{1}));
 }
 
-/// Writes the lines of a recording, whose calls are `calls`.
+/// Writes the lines of one recording: a line for each row of `calls`, which has only the calls of this recording,
+/// then a line for the recording itself.
 void write_recording(JsonWriter& json, const MergedCalls& calls, const std::vector<record::FileProblem>& problems) {
     const MergedProcess& process = calls.processes().front();
     JsonWriter begin;

@@ -78,7 +78,8 @@ ReportOutput::~ReportOutput() {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-/// Stores a failure for finish() to report. Later failures are dropped. `error` is an errno.
+/// Stores the first failure, for finish() to report; drops any later one. `what` says what failed, such as `cannot be
+/// opened for writing`, and `error` is the errno.
 void ReportOutput::keep_failure(const char* what, int error) {
     if (problem_.empty()) problem_ = fmt::format("{}: {}: {}", path_, what, std::strerror(error));
 }

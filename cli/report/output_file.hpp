@@ -11,8 +11,8 @@
 
 namespace fp32shim::cli {
 
-/// Returns an error message if a report must not be written to `path`, for example because it is one of the
-/// recordings; empty if it may. An empty path is allowed.
+/// Returns an error message if a report must not be written to `path`, because it is one of `recordings` or a folder,
+/// or because its folder does not exist. Returns an empty text if it may, or if `path` is empty, which means stdout.
 std::string problem_with_output(const std::string& path, const std::vector<std::string>& recordings);
 
 /// Writes a report piece by piece to stdout, a terminal, a pipe, a device or a file. A file is first written under
@@ -22,7 +22,7 @@ class ReportOutput {
   public:
     /// Opens `path`. An empty path means stdout.
     explicit ReportOutput(const std::string& path);
-    /// Leaves an existing file unchanged unless finish() was called.
+    /// Deletes the unfinished file unless finish() was called, so that an existing file at `path` stays unchanged.
     ~ReportOutput();
     ReportOutput(const ReportOutput&) = delete;
     ReportOutput& operator=(const ReportOutput&) = delete;

@@ -39,7 +39,8 @@ std::string job_text(const record::ProcessFacts& process) {
     return process.job_id + (process.job_id.empty() || rank.empty() ? "" : ", ") + rank;
 }
 
-/// The facts about a process: a name, and a function that returns the fact as text; empty if it is not known.
+/// The facts about a process. Each has a name, and a function that returns the fact as text, or an empty text if the
+/// fact is not known.
 constexpr std::pair<std::string_view, std::string (*)(const MergedProcess&)> facts[] = {
     {"Program", [](const MergedProcess& process) { return process.facts.process.executable; }},
     {"Command", [](const MergedProcess& process) { return process.facts.process.command; }},
@@ -133,7 +134,8 @@ Json timeline_json(const Timeline& timeline) {
             {"bins", std::move(bins)}};
 }
 
-/// Returns the source lines of all nodes that have one, in the form of SourceLineReader::read_wanted_lines().
+/// Returns the source lines of all nodes that have one, in the form of SourceLineReader::read_wanted_lines(). The
+/// result marks source files that were changed after `changed_after_ns`.
 Json sources_json(const CallPathTree& paths, std::int64_t changed_after_ns) {
     SourceLineReader lines;
     for (const PathNode& node : paths.nodes())

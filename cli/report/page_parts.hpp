@@ -13,7 +13,8 @@
 
 namespace fp32shim::cli {
 
-/// Collects distinct texts. The page's data refers to a text by its index in the list.
+/// Collects distinct texts in a list, which release_texts() returns. Elsewhere in the page's data, a text is replaced
+/// by its index in this list.
 class PageTextList {
   public:
     std::size_t index_of(std::string_view text) {
@@ -58,8 +59,8 @@ PageDecisions page_decisions(const MergedCalls& calls, RowOrder order);
 Json verdict_json(const MergedCalls& calls);
 
 /// Returns the warnings of the page, each with `title`, `lines` and `refused`. If `refused` is true, the page offers
-/// to show the rows that did not run as requested. `is_since` says that an earlier copy of a recording left calls
-/// out.
+/// to show the rows that did not run as requested. `is_since` is true if `--since` left out the calls that an earlier
+/// copy of a recording has.
 Json warnings_json(const ReportContents& contents, bool is_since);
 
 /// Returns the name that a page's scripts use for the quantity by which rows are sorted.

@@ -31,7 +31,7 @@ Json sums_json(const CallSum& share) {
     return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"work", share.work}};
 }
 
-/// Returns the place with the largest sum; null if there are none.
+/// Returns the place with the largest sum of the quantity `order`; null if `places` is empty.
 Json largest_json(const Places& places, RowOrder order) {
     const auto found =
         std::ranges::max_element(places, {}, [order](const auto& place) { return place.second.sort_key(order); });

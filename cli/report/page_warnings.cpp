@@ -23,7 +23,8 @@ bool is_unchanged(const MergedRow& row) {
     return !row.is_overflow && ran_at_or_unknown(row) == "unchanged" && row.reason != "no_product";
 }
 
-/// A warning about rows. It shows their number of calls before `title`, then a line for each distinct text.
+/// A warning about the rows to which it applies. It begins with the number of their calls, then has `title`, and then
+/// a line for each distinct result of `text`.
 struct RowWarning {
     std::string_view title;
     bool (*applies_to)(const MergedRow&);
@@ -62,11 +63,12 @@ std::string missing_events_text(const MergedProcess& process) {
     return text;
 }
 
-/// A warning about processes, with a line for each process that has a text.
+/// A warning about processes. It has a line for each process for which `text` returns a text that is not empty.
 struct ProcessWarning {
     std::string_view title;
     std::string (*text)(const MergedProcess&);
-    /// The warning is left out with --since, where the user chose the time of the earlier copy.
+    /// True if the warning is left out with --since. Then the user measures a chosen period of a process, which may
+    /// well go on.
     bool is_left_out_since = false;
 };
 constexpr ProcessWarning process_warnings[] = {

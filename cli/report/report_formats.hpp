@@ -43,7 +43,7 @@ struct ReportView {
     std::size_t top = 0;       ///< number of rows of the longest list in a table; 0: no limit
     int stream = -1;           ///< destination: 1 for stdout, 2 for stderr, -1 for a file
     bool is_filtered = false;  ///< a filter left out calls
-    bool is_since = false;     ///< an earlier copy of a recording left out calls (--since)
+    bool is_since = false;     ///< --since left out the calls of an earlier copy
 };
 
 /// A function that writes a report in one format.
@@ -79,7 +79,7 @@ struct ReportFormat {
 
     // The next members say which members of ReportContents the format needs besides merged calls.
     bool needs_paths = false;
-    bool needs_single_calls = false;  ///< needed for medians
+    bool needs_single_calls = false;  ///< for the medians that the format shows
     bool needs_timeline = false;      ///< requires needs_single_calls
     bool needs_metrics = false;
 

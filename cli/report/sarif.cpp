@@ -72,8 +72,8 @@ std::string encoded_path(std::string_view path) {
     return text;
 }
 
-/// Returns the location of a file: relative to the current folder if the file lies in it or below, since that is how
-/// reviewers' tools find files of a checkout.
+/// Returns the location of a file. If the file lies in the current folder or below it, the location is relative to
+/// this folder, because reviewers' tools find the files of a checkout in this way. Otherwise it is absolute.
 Json artifact_location(const std::string& path) {
     std::error_code error;
     const std::filesystem::path file(path), folder = std::filesystem::current_path(error);

@@ -73,7 +73,7 @@ std::string head_text(const MergedCalls& calls) {
 /// Lines of text about processes, with the number of recordings to which each line applies.
 using LineCounts = std::map<std::string, std::uint64_t>;
 
-/// Returns the first `most` lines, each after `begin`. With `has_number`, its number of recordings follows each line.
+/// Returns the first `most` lines, each after `begin` and, with `has_number`, before its number of recordings.
 std::string lines_text(const LineCounts& lines, std::string_view begin, bool has_number, std::size_t most) {
     std::string text;
     std::size_t shown = 0;
@@ -348,7 +348,7 @@ TableRows first_rows(TableRows rows, std::size_t limit) {
     return limit == 0 ? rows : rows.first(std::min(limit, rows.size()));
 }
 
-/// Returns true if there are at least two rows, and all rows have the same text in the column.
+/// Returns true if the column may be set apart and has one text, not empty, in all of at least two rows.
 bool is_common(const TextColumn& column, TableRows rows) {
     if (!column.is_set_apart || rows.size() < 2) return false;
     const std::string first = column.text(*rows.front());
@@ -369,8 +369,8 @@ std::string common_text(const TextColumns& columns, TableRows rows, int stream) 
     return wrapped(line, stream) == line ? line : fmt::format("{}\n  {}\n", head, fmt::join(texts, "\n  "));
 }
 
-/// Writes a table of all rows. If some of them did not run as requested, writes a second table with these. `noun` is
-/// `more row` or `more group`.
+/// Writes a table of all rows. If some rows did not run as requested, but not all, writes a second table of only
+/// those. `noun` names the rows that a limit leaves out, `more row` or `more group`.
 void write_tables(const TextColumns& columns, const std::vector<const MergedRow*>& rows, std::string_view noun,
                   const TableLimits& limits, int stream, const TextSink& put) {
     const auto write = [&](const std::vector<const MergedRow*>& some) {

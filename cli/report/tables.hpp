@@ -61,8 +61,8 @@ enum class ColumnCondition : std::uint8_t { always, where_one_has_it, where_they
 constexpr ColumnCondition if_any = ColumnCondition::where_one_has_it,
                           if_different = ColumnCondition::where_they_differ;
 
-/// The ranks of columns. A narrow terminal leaves out columns of the last rank first. Counts, times, functions,
-/// sizes, lines and precisions have no rank and are never left out.
+/// The ranks of columns. A narrow terminal has no room for all columns, so it leaves out some: first `spread`, the
+/// last of the ranks. Counts, times, functions, sizes, lines and precisions have no rank and are never left out.
 enum ColumnRank : std::uint8_t { no_rank, why, module, way, route, detail, spread };
 
 /// A column of a table: its title, and a function that returns the text of a row. In a table of groups, rows are

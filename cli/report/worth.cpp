@@ -1,5 +1,5 @@
-// Estimates the most that faster products could gain (Amdahl's law), and the gain of TF32 on GPUs by published
-// figures.
+// Estimates the most that faster products could gain (Amdahl's law), and the gain of TF32 on GPUs by published peak
+// rates and by own measurements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -55,7 +55,8 @@ enum UnknownShareIndex : std::uint8_t { no_wall_time, incomplete, sampled, on_gp
 
 /// The GPU on which measured_gains were measured.
 constexpr std::string_view measured_on = "NVIDIA H200";
-/// A factor by which TF32 was faster than FP32 on this GPU, for square products of one size (docs/gpu-results.md).
+/// A factor by which TF32 was faster than FP32 on the GPU `measured_on`, for square products whose m, n and k are
+/// `size` (docs/gpu-results.md).
 struct MeasuredGain {
     double size, factor;
 };
@@ -68,10 +69,10 @@ struct GpuGain {
     double least = 0, most = 0;
     std::uint64_t wall_ns = 0, gpu_ns = 0;  ///< sums over all GPUs that `gpus` counts
     std::uint64_t samples = 0;              ///< number of calls that were measured
-    std::uint64_t known_calls = 0;          ///< number of calls for which the samples stand
+    std::uint64_t known_calls = 0;          ///< number of calls for which these measured calls stand
     std::uint64_t calls = 0;                ///< number of all calls
     std::int32_t device = -1;               ///< number of the GPU that was added last
-    bool is_known = true;                   ///< the names of all these GPUs are known
+    bool is_known = true;                   ///< the names of all GPUs that `gpus` counts are known
     std::set<std::string> names;
     bool is_of_one_process = false;  ///< the report has one process only
     /// The estimated GPU time of the products that could be lowered to TF32, in all processes of the report.
@@ -157,7 +158,7 @@ std::string factor_text(double factor) { return fmt::format("{:.{}f}", factor, f
 std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
 /// Returns the largest factor by which a process could become faster if its products took no time and nothing else
-/// changed; infinity if no bound follows.
+/// changed. `share` is the share of products in its time. From a share of 1 or more no bound follows: infinity.
 double largest_gain(double share) { return share < 1 ? 1 / (1 - share) : std::numeric_limits<double>::infinity(); }
 
 std::string share_text(const PossibleGain& worth, std::string_view products) {
@@ -232,7 +233,8 @@ std::string gpu_text(const GpuGain& gpu, std::string_view products) {
                               gpu_name_text(gpu));
 }
 
-/// Adds the GPUs of a process to `worth`. Returns false if no call was measured on any of them.
+/// Adds the GPUs of a process that ran for `wall_ns` to `worth`. Returns false if the time of no call was measured on
+/// any of them; then only the number of calls is added.
 bool add_gpus(GpuGain& worth, const MergedProcess& process, std::uint64_t wall_ns) {
     bool is_measured = false;
     for (const auto& [device, counters] : process.gpus) {

@@ -81,8 +81,9 @@ std::vector<LiveGroup> GroupRateMeter::update(const std::vector<RowGroup>& group
         const auto known = before_.find(key);
         const PreviousGroupCounts before = known == before_.end() ? PreviousGroupCounts() : known->second;
         now[key] = {group.counters.calls, group.counters.total_ns};
-        // The total time of a group can decrease if it is an estimate. Each update also measures the speed of the
-        // processor's time counter again, so the duration of the same calls can grow by some nanoseconds.
+        // The total time of a group can decrease if it is an estimate; such a loss counts as 0. It can also grow by
+        // some nanoseconds without new calls, because each update measures the speed of the processor's time counter
+        // again; so the rates of a group without new calls stay 0.
         const auto gain = [](std::uint64_t later, std::uint64_t earlier) {
             return later > earlier ? static_cast<double>(later - earlier) : 0.0;
         };
@@ -183,7 +184,7 @@ struct PreviousCounters {
 /// The data kept from one update to the next.
 struct KeptBetweenUpdates {
     std::map<std::int32_t, PreviousCounters> before;  ///< counters by process id
-    RuleUseCounter rules;  ///< rules of the policies of all processes, counted at this update
+    RuleUseCounter rules;                             ///< rules of all policies; counted anew at each update
     NativeLocator locations;
 };
 
@@ -219,7 +220,7 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
 }
 
 /// Reads the decisions of a process into `seen`, as rows or in groups. `seconds` is the time since the previous
-/// update.
+/// update, for the rates of groups, which `rates` computes.
 void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRateMeter& rates,
                 NativeLocator& locations, ProcessSnapshot& seen) {
     locations.locate_rows_of(recording, false);
@@ -253,7 +254,7 @@ std::optional<ProcessSnapshot> read_process(const record::LiveRecording& live, c
     seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
     PreviousCounters& since = memory.before[live.pid];
-    // After its policy was reloaded, a process may record into another file.
+    // After a reload of its policy, a process may record into another file, whose counts begin at 0.
     if (since.recording != seen.recording) since = {seen.recording, 0, seen.facts.opened_ns, {}};
     const double seconds = static_cast<double>(now - since.time_ns) / 1e9;
     if (seconds > 0 && seen.calls >= since.calls)
@@ -360,8 +361,8 @@ Json document_of(const std::vector<ProcessSnapshot>& all, const RuleUseCounter& 
         {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", rules_json(rules.all())}};
 }
 
-/// Reads the state of all processes that are being recorded, or only of `options.pid`. Sets `error` if that process
-/// has no recording.
+/// Reads the state of all processes that are being recorded, or only of the process `options.pid` if it is not 0. If
+/// that process has no recording, `error` becomes a message.
 std::vector<ProcessSnapshot> read_processes(const TopOptions& options, KeptBetweenUpdates& memory,
                                             std::string& error) {
     std::vector<ProcessSnapshot> all;
@@ -384,7 +385,8 @@ std::vector<ProcessSnapshot> read_processes(const TopOptions& options, KeptBetwe
     return all;
 }
 
-/// Truncates the text to the lines that fit on the terminal, so that its first lines stay visible.
+/// Returns the first lines of `text`, as many as fit on the terminal, since it would scroll them out of sight
+/// otherwise.
 std::string truncated_to_terminal(const std::string& text) {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return text;

@@ -197,8 +197,8 @@ std::vector<JobWithFloor> judge_jobs(const RecordingPaths& found, const std::vec
         } else
             jobs.push_back(std::move(job));
     });
-    // A file that lists the uncovered children of a run belongs to each job of the run. If it has no run, it belongs
-    // to the jobs with the same id, or to the job whose recording has the same name without `.children`.
+    // A file that lists uncovered children belongs to each job of its run. If no run made the file, it belongs to the
+    // jobs with the same id, or to the job whose recording has the same name without `.children`.
     for (const JobWithFloor& file : children) {
         const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
         bool is_alone = true;

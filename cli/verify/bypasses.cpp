@@ -216,8 +216,8 @@ RecordedCoverage coverage_by_onednn(const record::RecordedObjectList& objects, c
         return {true, "; the calls above include each primitive by which it multiplied"};
     if (object.has_flag(object_asks_past))
         return {false, "; it would not have asked the shim whether to print its executions"};
-    // The shim notes it at once when a oneDNN asks for its verbose mode, and this oneDNN did not ask. If the process
-    // was killed or still runs, other doubts tell what is not known.
+    // The shim notes at once when a oneDNN asks for its verbose mode, and this oneDNN did not ask. If the process was
+    // killed or still runs, its recording may lack later events; other doubts say so.
     return {true, objects.until_exit
                       ? "; it executed nothing: before it does, it asks whether to print, and it did not ask"
                       : "; it had executed nothing so far: before it does, it asks whether to print, and it had "

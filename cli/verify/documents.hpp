@@ -8,7 +8,7 @@
 
 namespace fp32shim::cli {
 
-/// The words of a verdict's sentences that follow a number of calls.
+/// The words that follow a number of calls in the sentences of a verdict.
 struct VerdictWords {
     std::string held;    ///< predicate of calls that meet the criterion: "ran at fp32 or above"
     std::string broken;  ///< predicate of calls that violate the criterion: "ran below fp32"

@@ -66,7 +66,7 @@ std::int64_t change_ns(const std::string& path, int links_left = 20) {
         std::error_code error;
         const std::filesystem::path target = std::filesystem::read_symlink(at, error);
         if (error || links_left == 0) return INT64_MAX;
-        // operator/ drops the left side if the right one is absolute.
+        // If the target of the link is absolute, operator/ drops the folder of the link.
         latest = std::max(latest, change_ns(at.parent_path() / target, links_left - 1));
     }
     return latest;

@@ -141,8 +141,9 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, VerifyResult&
     }
 }
 
-/// Returns true if a call multiplied, and not in a fixed order. Returns false for a call with invalid arguments,
-/// which is a doubt instead: OpenBLAS accepts transpositions that the standard does not have.
+/// Returns true if a call multiplied, but not in a fixed order. For a call with invalid arguments it is not known
+/// whether the library multiplied, since OpenBLAS accepts transpositions that the standard does not have. This is a
+/// doubt and no violation, so false is returned.
 bool has_other_order(record::How how, policy::Reason reason) {
     return how != record::How::fixed_order && reason != policy::Reason::no_product &&
            reason != policy::Reason::invalid_arguments;
@@ -221,8 +222,8 @@ void judge_process(const MergedProcess& process, bool is_continued, VerifyResult
     }
 }
 
-/// Returns a bypass's name in its usual spelling; `child:NAME` stays unchanged. Returns an empty text for an unknown
-/// name.
+/// Returns the usual spelling of the bypass name `word`, in which upper and lower case do not matter. `child:NAME`
+/// stays unchanged. Returns an empty text for an unknown name.
 std::string canonical_bypass_name(const std::string& word) {
     if (is_child_bypass_name(word)) return word;
     for (const std::string_view known : possible_bypass_names()) {
@@ -241,7 +242,8 @@ std::vector<std::string> split_at_commas(const std::string& list) {
     return words;
 }
 
-/// Returns true if a list of --assume-unused contains the name `word`. The name of a child may contain commas.
+/// Returns true if the bypass name `word` is in one of `lists`, the values of --assume-unused: as one of the names
+/// between commas or, since the name of a child may contain commas, as a whole value.
 bool is_assumed_unused(const std::vector<std::string>& lists, const std::string& word) {
     return std::ranges::any_of(lists, [&](const std::string& list) {
         return list == word || std::ranges::count(split_at_commas(list), word, canonical_bypass_name) > 0;

@@ -38,7 +38,7 @@ struct Doubt {
     std::string reason;
 };
 
-/// A verdict as a word in JSON, as text, and as the command's exit code.
+/// A verdict: its `word` in JSON, its `title` with a `colour` in texts, and the exit code of the command.
 struct Verdict {
     std::string_view word, title;
     Colour colour;
@@ -149,7 +149,7 @@ struct VerifyResult {
 
     /// Adds a doubt about all recordings.
     void add_doubt(std::string reason) { doubts.push_back({"", std::move(reason)}); }
-    /// Returns the number of the calls that violate what is asked and whose rows `is_of` selects.
+    /// Returns the number of calls that violate the options, out of those whose rows meet the condition `is_of`.
     template <class Condition>
     std::uint64_t count_violating_calls(const Condition& is_of) const {
         std::uint64_t sum = 0;
@@ -168,7 +168,7 @@ struct VerifyResult {
 struct JudgedCallCounts {
     /// The times at which the first and the last call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t first_ns = 0, last_ns = 0;
-    std::uint64_t below = 0;  ///< number of calls that violate what is asked
+    std::uint64_t below = 0;  ///< number of calls that violate what the options ask
     /// The numbers of violating calls, by the index of their row in MergedCalls::rows().
     std::map<std::size_t, std::uint64_t> below_by_row;
 };

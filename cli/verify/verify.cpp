@@ -77,7 +77,7 @@ class RecordedRun {
         const auto is_counted = [&](const RunRecording& member) {
             const auto& end = member.facts.run_end;
             return end.recordings != 0 ||
-                   // A recording from before the end may lack the note.
+                   // A recording that was made before the end is counted too, because it may lack the note.
                    (end.ended_ns == 0 && !is_later(member));
         };
         const auto given = static_cast<std::size_t>(std::ranges::count_if(members_, is_counted));
@@ -138,7 +138,8 @@ std::string problem_with_output_options(const VerifyOptions& options, const std:
     return problem_with_output(options.output, recordings);
 }
 
-/// Writes `text` to a file, or to stdout if `path` is empty. If this fails, prints a message and returns false.
+/// Writes `text` to the file `path`, or to stdout if `path` is empty. If this fails, prints a message and returns
+/// false.
 bool write(std::string_view text, const std::string& path) {
     ReportOutput output(path);
     output.write(text);

@@ -4,8 +4,8 @@ import {sum} from "../shared/text.js";
 
 const leastWidth = 1.5; // pixels
 
-// Returns the boxes of `zoomNode`, of its callers, and of all nodes below it. A box has
-// either a `node` or, in place of several nodes that are too narrow, their `count`.
+// Returns the boxes of `zoomNode`, of its callers, and of all nodes below `zoomNode`. A box stands
+// either for one `node`, or for several nodes that are too narrow, of which it has the `count`.
 export function layOutBoxes(sums, zoomNode, width) {
   const path = sums.tree.pathTo(zoomNode);
   const boxes = path.map((node, row) => ({node, left: 0, width, row}));

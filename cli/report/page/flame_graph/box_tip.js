@@ -28,8 +28,9 @@ function sourceLineElements(tree, node) {
   return [element("code", {}, code || " "), change];
 }
 
-// Returns the elements in the tooltip of a box. If `zoomNode` is not 0, the graph shows only this
-// node and the nodes below it.
+// Returns the elements in the tooltip of the box of `node`. `key` is the quantity that the graph
+// shows. If `zoomNode` is not 0, the graph shows only this node and the nodes below it, and the
+// tooltip also has the share of `node` in them.
 export function tooltipElements(sums, key, node, zoomNode) {
   const {tree} = sums;
   const line = tree.line(node) ? `:${tree.line(node)}` : "";

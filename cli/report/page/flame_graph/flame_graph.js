@@ -1,5 +1,5 @@
 // Draws call paths as rows of boxes, with callers above the functions that they call. The width of
-// a box is its share of the calls.
+// a box is its share of the chosen quantity: host time, calls or operations.
 import {$, element} from "../shared/elements.js";
 import {counted, percentText, quantities} from "../shared/text.js";
 import {BoxPainter} from "./box_colours.js";
@@ -60,7 +60,8 @@ export class FlameGraph {
     this.listening.abort();
   }
 
-  // Draws the tree again after a region was opened or closed. The same frames stay chosen.
+  // Draws the tree again after a region of library frames was folded or unfolded. The frame at
+  // which the graph is zoomed in and the frame of the current box stay the same.
   refold() {
     const {originals} = this.tree.columns;
     const [zoomNode, current] = [originals[this.zoomNode], originals[this.current]];
@@ -187,7 +188,7 @@ export class FlameGraph {
     this.graph.setAttribute("aria-activedescendant", box.id);
   }
 
-  // Makes a box that the user reached with keys the current box.
+  // Makes the box of `node`, to which the user moved with the keyboard, the current box.
   moveTo(node) {
     this.makeCurrent(node);
     this.boxes.get(node).element.scrollIntoView({block: "nearest"});

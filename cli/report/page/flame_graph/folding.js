@@ -16,8 +16,8 @@ function libraryIndices(texts) {
   return texts.map((text) => libraries.findIndex(({files}) => files.test(text)));
 }
 
-// Finds the regions of a tree: connected nodes of one library. Returns the top node of each node's
-// region, or 0 for nodes outside of regions. A single node is no region.
+// Finds the regions of a tree. A region is two or more connected nodes of one library. Returns for
+// each node the top node of its region, or 0 if the node is in no region.
 function findLibraryRegions({parent, file, texts}) {
   const libraryOfText = libraryIndices(texts);
   const tops = new Int32Array(parent.length);

@@ -35,7 +35,8 @@ const actions = {
 const hasModifier = (event) => event.ctrlKey || event.metaKey || event.altKey;
 const isTyping = (event) => /^(input|select|textarea)$/i.test(event.target.tagName ?? "");
 
-// Adds the listeners with `on`, which takes a target, the name of an event, and a listener.
+// Makes the graph react to keys. Each listener is added by a call of `on`, which takes a target,
+// the name of an event, and the listener.
 export function listenToKeys(graph, on) {
   on(graph.graph, "keydown", (event) => {
     if (!actions[event.key] || hasModifier(event)) return;

@@ -36,7 +36,8 @@ export class PathSummary {
       .sort((a, b) => b.part - a.part);
   }
 
-  // Returns the children of a node whose sum is at least `least`, largest first.
+  // Returns the children of `node` that have a sum above 0 and of at least `least`, the child with
+  // the largest sum first.
   childrenFrom(node, least) {
     return this.tree
       .children(node)
@@ -44,7 +45,7 @@ export class PathSummary {
       .sort((a, b) => this.all[b] - this.all[a] || a - b);
   }
 
-  // Returns the children of a node whose sum is less than `least`.
+  // Returns the children of `node` that have a sum above 0 but of less than `least`.
   childrenBelow(node, least) {
     return this.tree
       .children(node)

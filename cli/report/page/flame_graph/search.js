@@ -25,9 +25,10 @@ function matchingNodes(tree, words) {
   return isMatch;
 }
 
-// Returns the nodes that match all words of `text`, or null if it has no words. `isMatch` and
-// `hasMatchBelow` have a value for each node. `count` is the number of matching nodes. `sum` adds
-// up their calls without counting any twice.
+// Finds the nodes that match all words of `text`; returns null if it has no words. For each node,
+// `isMatch` and `hasMatchBelow` are 1 if it matches, or if a node below it does. `count` is the
+// number of matching nodes. `sum` adds up their calls, but counts a call below two matching nodes
+// only once.
 export function searchPaths(tree, sums, text) {
   const words = wordsOf(text);
   if (words.length === 0) return null;

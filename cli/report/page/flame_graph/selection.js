@@ -18,15 +18,16 @@ function pathName(tree, node) {
   return (names.length > 4 ? "… › " : "") + names.slice(-4).join(" › ");
 }
 
-// Returns the value of a key. If the map lacks the key, `make` makes the value.
+// Returns the value of `key` in `map`. If the map lacks the key, first adds the value that `make`
+// returns.
 function getOrMake(map, key, make) {
   if (!map.has(key)) map.set(key, make());
   return map.get(key);
 }
 
-// Returns the calls at a node and below it, with the path's name. `rows` has the calls of listed
-// decisions by index. `other` has the calls of all other decisions. `formats` has all calls by
-// format.
+// Returns the sums of the calls at `node` and below it. `name` names the path to the node. `rows`
+// has the sum of each decision that the page lists, by its index in the list, and `other` has the
+// sum of all other decisions. `formats` has the sums of all these calls by format.
 export function selectCallsBelow(tree, node) {
   const isBelow = markNodesBelow(tree, node);
   const rows = new Map();

@@ -3,7 +3,8 @@
 
 const leastDistance = 19; // pixels
 
-// Returns a range around the values whose limits are 1, 2 or 5 times powers of ten.
+// Returns the lower and the upper limit of a range that contains all values. Each limit is 1, 2 or
+// 5 times a power of ten.
 export function roundRangeAround(values) {
   if (values.length === 0) return [1, 10];
   const steps = (value) => {
@@ -19,9 +20,9 @@ export function roundRangeAround(values) {
   ];
 }
 
-// Merges points into clusters. Points join a cluster if they have its format and are nearer than
-// `reach` to its first point. The positions `left` and `up` are in pixels; a cluster has the mean
-// of its points.
+// Merges points into clusters. A point joins a cluster if it has the same format and is nearer than
+// `reach` to the first point of the cluster. `left` and `up` are positions in pixels. The position
+// of a cluster is the mean of its points.
 function mergePoints(points, reach) {
   const clusters = [];
   for (const point of points) {
@@ -48,8 +49,8 @@ function possibleOffsets() {
   return steps.map(([x, y]) => ({right: x * leastDistance, up: y * leastDistance}));
 }
 
-// Sets `offset` of each cluster to the smallest step that keeps it clear of the clusters before it.
-// No cluster is moved below `floor`.
+// Sets `offset` of each cluster to the smallest step that keeps it clear of the clusters that
+// precede it in the list. No step moves a cluster below the height `floor`.
 function moveClustersApart(clusters, floor) {
   const steps = possibleOffsets();
   const taken = [];
@@ -67,8 +68,8 @@ function moveClustersApart(clusters, floor) {
   }
 }
 
-// Returns the clusters of points with coordinates `x` and `y`. `ranges` has the limits of both
-// coordinates, which correspond to `width` and `height` in pixels.
+// Returns the clusters of points with coordinates `x` and `y`. `ranges` has the lower and the upper
+// limit of each coordinate on the map, which is `width` pixels wide and `height` pixels high.
 export function clusterPoints(points, ranges, width, height) {
   const scale = ([lowest, highest], length) => length / Math.log(highest / lowest);
   const perX = scale(ranges.x, Math.max(width, 100));

@@ -89,7 +89,7 @@ function sizeCell(row) {
 }
 
 // The functions that make an element from the text of a label. A decision may lack a label, such as
-// its scope.
+// its scope; then its cell shows a dash.
 const labelElement = {where: locationElement, scope: breakableName, caller: breakableName};
 const labelCell = (key) => (row) =>
   row[key] ? labelElement[key](row[key]) : row.isGroup ? "" : "–";

@@ -35,8 +35,8 @@ export const isEstimated = (row) => row.timed_calls < row.calls;
 export const hasSpread = (row) => row.timed_calls > 1;
 export const hasMedian = (row) => hasSpread(row) && row.host_ns_median !== undefined;
 
-// Returns the upper limit of a row's size class. A class reaches from above one power of two to the
-// next, and the largest of m, n and k decides.
+// Returns the upper limit of the size class to which a row belongs, by the largest of m, n and k;
+// -1 if no size is known. The sizes in a class are above one power of two and at most the next one.
 export function sizeClassLimit(row) {
   if (row.isGroup) return row.max_dim_to ?? -1;
   const largest = Math.max(row.m ?? -1, row.n ?? -1, row.k ?? -1);

@@ -16,8 +16,8 @@ function searchedWords() {
   return wordsOf(text).map((word) => [word, withTimes(word)]);
 }
 
-// Returns a function that tells if a row has the format, the function and the refusal that the user
-// chose.
+// Returns a function that tells if a row has the format and the function that the user chose, and
+// if it was refused, in case the user asked for refused rows only.
 function chosenFactsFilter() {
   const format = $("filter-applied").value;
   const name = $("filter-function").value;
@@ -33,8 +33,8 @@ function chosenFactsFilter() {
 const sumText = (sums) =>
   `${counted(sums.decisions, "further decision")} (${counted(sums.calls, "call")}`;
 
-// Returns notes on decisions that may or may not match, since the page does not have all of their
-// facts.
+// Returns notes about `uncertain`, the sum of decisions that may or may not match the filters
+// because the page does not have all of their facts, and about decisions that the page lacks.
 function uncertainNotes(uncertain) {
   const notes = [];
   if (uncertain.decisions) {
@@ -125,8 +125,8 @@ function addOptions(id, values) {
   $(id).append(...values.map((value) => element("option", {value}, value)));
 }
 
-// Removes groupings for which the page has no data. The initial choice is the grouping of the
-// command line.
+// Removes those groupings that the page has no data for from the list of choices. The choice at
+// first is the grouping that `--by` asked for.
 function setUpGrouping() {
   const choice = $("filter-by");
   for (const key of ["where", "scope", "caller"]) {

@@ -39,7 +39,8 @@ function drawCharts() {
   drawSizeMap();
 }
 
-// Shows only the calls below a box of the flame graph. Null shows all calls.
+// Shows only the calls in `selection`, which are the calls below a box of the flame graph. If it is
+// null, shows all calls.
 function showSelection(selection) {
   setView(selection);
   $("selected").hidden = selection === null;

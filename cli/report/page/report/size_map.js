@@ -35,8 +35,9 @@ const heightChoices = {
   mean_ns: {title: "host time of one call", value: meanTime, text: durationText, isMean: true},
 };
 
-// Returns a point for each decision with a known size and quantity. A row that sums up several
-// decisions is drawn at their mean.
+// Returns a point for each row with a known size and a value above 0. A row that sums up several
+// decisions has one point at their mean, so its value is divided by their number, unless it already
+// is a mean (`isMean`).
 function mapPoints({value, isMean}) {
   return view.entries
     .map(({row}) => row)
@@ -74,7 +75,8 @@ function pointsNote(points) {
 
 // --- Points
 
-// The shapes of points that are large enough for a number.
+// The shapes that have room for a number. A point that stands for several decisions shows their
+// number, so it becomes a circle if its format has another shape.
 const shapesForNumbers = ["circle", "rect", "rectRounded", "rectRot", "triangle"];
 const pointShape = ({decisions, format}) =>
   decisions === 1 || shapesForNumbers.includes(shapeOf(format)) ? shapeOf(format) : "circle";
@@ -103,7 +105,7 @@ function drawCount(context, point, decisions) {
   context.fillText(words, point.x, point.y + 0.5);
 }
 
-// Draws numbers on points that stand for several decisions.
+// Draws on each point that stands for several decisions the number of these decisions.
 const clusterCounts = {
   id: "counts",
   afterDatasetsDraw(chart) {

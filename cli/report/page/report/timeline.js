@@ -20,7 +20,7 @@ function drawVerticalLine(context, x, top, bottom) {
 }
 
 function drawSettingChanges({ctx: context, chartArea: {left, right, top, bottom}}) {
-  let written = -Infinity; // right end of the last text
+  let written = -Infinity; // right end of the previous text
   for (const {change, time, done} of data.changes.list) {
     const since_ns = nanosecondsSince1970(time) - nanosecondsSince1970(timeline.begin);
     const position = since_ns / timeline.bin_ns / binCount();
@@ -50,8 +50,8 @@ const changeLines = {
 
 // --- The time axis
 
-// Returns a round interval that gives about `ticks` ticks. It is in whole minutes if durationText()
-// shows no seconds.
+// Returns a round interval between two ticks, so that an axis of `total_ns` gets about `ticks`
+// ticks. It is in whole minutes if durationText() shows no seconds for `total_ns`.
 function tickInterval(total_ns, ticks) {
   const least = Math.max(total_ns / ticks, 1);
   const isShort = total_ns < 119.5e9;

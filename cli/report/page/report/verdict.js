@@ -75,7 +75,8 @@ function placeElements({kind, text}) {
   return [preposition, element("strong", {}, breakableName(text))];
 }
 
-// Returns a line that says which place has the largest part of `whole`, which `words` names.
+// Returns a line that says that `place` has the largest part of a quantity; null if it has none.
+// `key` is the quantity. `whole` has the sums of all calls that count, and `words` names them.
 function largestPlaceLine(key, words, place, whole) {
   if (!place || !(place[key] > 0)) return null;
   const isAll = place[key] === whole[key];

@@ -38,8 +38,8 @@ export function forgetRowElements() {
   for (const entry of entries) entry.element = null;
 }
 
-// Returns a decision with only some of its calls. Their shortest, longest and median times are
-// unknown.
+// Returns an entry of the table with only some calls of its decision: their number `calls` and
+// their time `host_ns`. Their shortest, longest and median times are not known.
 function entryWithPart(entry, {calls, host_ns}) {
   if (calls === entry.row.calls) return entry;
   const timed_calls = isEstimated(entry.row) ? 0 : calls;

@@ -11,7 +11,8 @@ export function setChartDefaults() {
   Chart.defaults.maintainAspectRatio = false;
 }
 
-// Draws a chart and replaces the previous one. `label` describes the chart for screen readers.
+// Draws a chart on the canvas `id`, in place of the chart that was there before. `label` describes
+// the chart for screen readers.
 export function drawChart(id, label, configuration) {
   Chart.getChart(id)?.destroy();
   $(id).setAttribute("aria-label", label);

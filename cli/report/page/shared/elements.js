@@ -23,8 +23,8 @@ export function breakableName(name) {
   return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
 }
 
-// Returns a location in which lines break only before its function, as in `train.py:41` `forward`.
-// A part that would be wider than any screen is breakable.
+// Returns an element with a location such as `train.py:41 forward`, in which a line may break only
+// before the function. A part that would be wider than any screen may break inside too.
 export function locationElement(text) {
   const longest = 60;
   const parts = text.split(/(?<=^\S+) /);

@@ -9,7 +9,8 @@ export const shapeOf = (format) => drawings[format].shape;
 // Returns the classes of page.css that hatch an area in the way of a format.
 export const hatchClass = (format) => `hatch ${drawings[format].hatch}`;
 
-// The hatches of areas on a canvas: the lines of a tile, as in the hatches of page.css.
+// The hatches of areas on a canvas. An area is filled with copies of a square tile, and each hatch
+// is the SVG path of the lines in a tile. The hatches look like those of page.css.
 const tile = 6; // pixels
 const hatchLines = {
   plain: "",

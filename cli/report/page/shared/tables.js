@@ -23,7 +23,8 @@ export const rowElement = (columns, row) =>
 export const wideRow = (columns, text, properties) =>
   element("tr", properties, element("td", {colSpan: columns.length}, text));
 
-// Fills a table. `more` is the number of rows that are left out.
+// Fills a table with `rows`. `more` is the number of further rows that are left out, for the line
+// `and 5 more`.
 export function fillTable(table, columns, rows, more = 0) {
   const heads = columns.map((column) => headCell(column, column.title));
   table.tHead.replaceChildren(element("tr", {}, ...heads));

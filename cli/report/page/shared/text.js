@@ -39,7 +39,8 @@ export function flopText(value) {
   return `${text}${/[A-Z]$/i.test(text) ? "" : " "}flop`;
 }
 
-// Returns a percentage. Only a part of zero is shown as 0 %, and only the whole is shown as 100 %.
+// Returns `part` of `whole` as a percentage; empty if `whole` is 0. A small part above 0 is shown
+// as <0.1 %, not as 0 %, and a part just below the whole as >99.9 %, not as 100 %.
 export function percentText(part, whole) {
   const share = (100 * part) / whole;
   if (!(whole > 0)) return "";
