@@ -6,7 +6,8 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Reads a number at the beginning of `text`, and removes it from `text`. Returns false if there is no number.
+/// Reads the number at the beginning of `text` into `number`, and removes it from `text`. Returns false if there is
+/// none.
 template <class Number>
 bool take_number(std::string_view& text, Number& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -122,7 +122,7 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
 }
 
 /// Returns the precision that the CPU can run. This is `native` if `wanted` asks for the operands' own format, or if
-/// it is not available.
+/// the CPU cannot run `wanted` in this `mode`.
 DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     const AppliedFormat as_called = native_format(dtype);
     if (format_of(wanted).value_or(as_called) == as_called) return {Precision::native, Reason::as_requested};
@@ -135,7 +135,7 @@ DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     return {Precision::native, reason};
 }
 
-/// Adds limits of algorithms to the decision on a product of cublasLt, whatever its type: the limits in [cuda], and
+/// Adds limits on algorithms to the decision on a product of cublasLt, whatever its type: the limits in [cuda], and
 /// the limits of the first matching rule that has any.
 Decision with_algorithm_limits(Decision decision, const RuleSearch& search) {
     if (search.call.function != "cublasLtMatmul") return decision;

@@ -33,7 +33,7 @@ struct Decision {
     std::int32_t rule = -1;                ///< the index in Policy::rules of the winning rule, or -1 if no rule won
     Reason reason = Reason::as_requested;  ///< the reason why `precision` differs from `requested`
     AlgorithmLimits algorithms{};          ///< limits on the algorithm that runs a product of cublasLt
-    std::int32_t algorithm_rule = -1;      ///< the index of the rule that set some of these limits, or -1 if none did
+    std::int32_t algorithm_rule = -1;      ///< the index of the rule that set some of `algorithms`, or -1 if none did
     Accumulate accumulate = Accumulate::as_called;  ///< the type in which a half product on a GPU adds
 
     bool operator==(const Decision&) const = default;
@@ -62,7 +62,7 @@ struct CallSiteFacts {
     std::optional<Dtype> dtype;  ///< the element type; absent if it varies from call to call
 };
 
-/// Returns true if `earlier` decides everything that `later` decides: the precision, limits of algorithms, and the
+/// Returns true if `earlier` decides everything that `later` decides: the precision, limits on algorithms, and the
 /// type in which half products add.
 inline bool decides_as_much(const Rule& earlier, const Rule& later) {
     return earlier.has_precision >= later.has_precision && earlier.algorithms.any() >= later.algorithms.any() &&

@@ -128,7 +128,8 @@ JobIdentity own_job_identity(const Environment& environment, const std::string& 
     }
     const auto value = [&](std::string_view name) { return value_of(environment, name); };
     const BatchSystem* const names = find_batch_system(value);
-    // In a user namespace, the folder of confirmed jobs may exist but be hidden, so the variables do not count there.
+    // In a user namespace, the folder of confirmed jobs may exist but be hidden, so the job's variables do not count
+    // there.
     if (names != nullptr && applicant.has_real_user_ids) {
         const std::string_view id = value(names->id);
         if (applicant.job.empty()) applicant.job = id;

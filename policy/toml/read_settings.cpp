@@ -215,7 +215,7 @@ void apply_exceptions(PolicyDraft& file) {
     if (holds == nullptr) return;
     holds->holds = true;
     const bool allows_more = holds->allow_bf16x9.value_or(false) && !file.file_allows_bf16x9.value_or(false);
-    // `fp32shim check` reports that the exception has no effect.
+    // An exception that allows no more than the file has no effect here; `fp32shim check` reports it.
     if (holds->floor >= file.floor && !allows_more) return;
     file.floor = std::min(file.floor, holds->floor);
     if (allows_more) file.file_allows_bf16x9 = true;

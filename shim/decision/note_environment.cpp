@@ -276,7 +276,7 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
 
 // ---- what is recorded already ------------------------------------------------------------------------------------
 
-/// A library whose facts were recorded. The object is never freed, and never used for another library.
+/// A library whose facts were recorded. A NotedLibrary is never freed, and never used for another library.
 struct NotedLibrary {
     const LoadedObject* object = nullptr;
     std::uint32_t loads = 0;

@@ -216,7 +216,7 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
 
 namespace {
 
-/// Appends a bound such as `, |A| < 2^67`, which shows a reader why the product had to overflow.
+/// Appends a bound on an operand such as `, |A| < 2^67`, which shows a reader why the product had to overflow.
 void append_limit(system::LineWriter& line, std::string_view name, const record::ExponentRange& exponents) {
     if (exponents.lowest > exponents.highest) return;
     line.texts(", |", name, "| < 2^").number(exponents.highest + 1);

@@ -123,7 +123,8 @@ inline bool is_existing_shared_site(const Site& site) { return is_shared_site(si
 /// Returns true if a call site with this return address is alive.
 inline bool is_live_return_address(std::uintptr_t address) { return address > return_address_of_unfinished_site; }
 
-/// Returns true if no object that was loaded after the call site was bound could change the binding.
+/// Returns true if the call site's binding to its provider still holds, because no object was loaded since that could
+/// change it.
 [[gnu::always_inline]] inline bool is_binding_current(const Site& site) {
     return !site.by_importers || site.binding_stamp.load(std::memory_order_relaxed) == quick_load_generation();
 }

@@ -237,8 +237,8 @@ bool is_loaded(const record::LoadedFile& file) {
     return false;
 }
 
-/// Adds the files of all loaded objects and of closed ones to `list`. Tells `notes` if a lookup bypassed the shim,
-/// and if the list is incomplete. Precondition: an elf::ReadGuard is held.
+/// Adds the files of all loaded objects and of closed libraries to `list`. Tells `notes` if a lookup bypassed the
+/// shim, and if the list is incomplete. Precondition: an elf::ReadGuard is held.
 template <class List, class Notes>
 void add_all_files(List& list, Notes& notes) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);

@@ -24,7 +24,7 @@ struct FunctionBinding {
     void* address = nullptr;
     /// True if the caller does not import the name; the binding is then valid until objects are added.
     bool by_importers = false;
-    /// True if the caller does not import the name, and its importers bind to different libraries.
+    /// True if the caller does not import the name, and the objects that import it bind it to different libraries.
     bool ambiguous = false;
 };
 

@@ -134,7 +134,7 @@ bool CallLocation::read_frame(const CallStack& stack, std::size_t index, record:
     const bool has_caller = self.site_->caller != nullptr;
     if (!has_caller || index + 1 < self.size) return self.read_python_frame(index, frame);
     const LoadedObject& caller = *self.site_->caller;
-    // A call site that many callers share knows only their object.
+    // A shared call site stands for several callers in one object, so only their object is known.
     const bool is_known = !is_shared_site(*self.site_);
     frame = self.frame_in(caller,
                           is_known ? self.site_->kept_return_address.load(std::memory_order_relaxed) : caller.base);

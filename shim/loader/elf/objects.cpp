@@ -316,7 +316,8 @@ bool is_readable(ElfW(Addr) address) {
 
 using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
-// Uses the loader's private fields if they were found.
+// Takes the headers from the loader's private fields or, if these were not found, from the auxiliary vector (for the
+// main program) or the file's header in memory.
 ProgramHeaders program_headers(const link_map* map) {
     if (const PrivateLinkMapFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
@@ -360,8 +361,8 @@ bool is_still_mapped(const link_map* map) {
     return false;
 }
 
-// The result of the check in a forked child: the child's fork_generation(), and a bit that is set if every object of
-// the loader's list was mapped.
+// What is_loader_list_complete() found in a forked child: the child's fork_generation(), and a bit that is set if
+// every object of the loader's list was mapped.
 //
 //     63                32 31 1     0
 //     | fork_generation() | 0 | whole |

@@ -121,8 +121,8 @@ const PythonReader* search() {
     return found;
 }
 
-/// Python's own functions for reading its stack. PyEval_GetFrame returns a borrowed reference; the other functions
-/// return new references to frames and code objects.
+/// Python's own functions for reading its stack. `frame` (PyEval_GetFrame) returns a borrowed reference. `code_of`
+/// and `caller_of` return new references, which have to be passed to `release`.
 struct PythonApi {
     int (*holds_gil)() = nullptr;
     void* (*frame)() = nullptr;
