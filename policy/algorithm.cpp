@@ -52,7 +52,7 @@ std::optional<Algorithm> parse_algorithm(std::string_view word) {
         std::uint32_t value = 0;
         if (!take_number(word, value)) return std::nullopt;
         for (const AlgorithmAttribute& part : algorithm_attributes)  // leaves out an attribute whose letter is
-                                                                     // unknown, because a newer version wrote it
+                                                                     // unknown: a newer fp32shim wrote it
             if (part.letter == letter) algorithm.*part.value = value;
     }
     return algorithm;

@@ -32,8 +32,8 @@ struct AlgorithmAttribute {
     std::string_view key;    ///< the name in JSON
     std::string_view words;  ///< the name in sentences
     std::uint32_t Algorithm::*value;
-    std::int32_t attribute;      ///< cublasLt's number of it (cublasLtMatmulAlgoConfigAttributes_t)
-    std::uint8_t bytes;          ///< the size of the attribute's value
+    std::int32_t attribute;      ///< cublasLt's number for the attribute (cublasLtMatmulAlgoConfigAttributes_t)
+    std::uint8_t bytes;          ///< the size of the attribute's value in cublasLt
     bool has_no_number = false;  ///< true if the initial value means that nothing is set, which is null in JSON
 };
 inline constexpr AlgorithmAttribute algorithm_attributes[] = {

@@ -16,8 +16,9 @@ struct DeviceDecision {
     Reason reason;
 };
 
-/// Returns the precision that replaces `precision` in products of this type. In products of float64, `single`
-/// replaces `highest` (FP32), and also formats of several parts, which a floor may ask for but float64 does not have.
+/// Returns the precision that replaces `precision` in products of operands of type `dtype`. In products of float64,
+/// `single` replaces `highest` (FP32), and also formats of several parts, which a floor may ask for but float64 does
+/// not have.
 Precision precision_for_type(Dtype dtype, Precision precision) {
     const bool stays = precision != Precision::highest && is_allowed_for_float64(precision);
     return is_double(dtype) && !stays ? Precision::single : precision;

@@ -69,12 +69,12 @@ inline bool decides_as_much(const Rule& earlier, const Rule& later) {
            earlier.accumulate.has_value() >= later.accumulate.has_value();
 }
 
-/// Returns false if a rule cannot match any call of the call site, whatever its sizes, scopes and GPU.
+/// Returns false if a rule cannot match any call of the call site, whatever sizes, scope and GPU a call has.
 bool may_match(const Rule& rule, const CallSiteFacts& site, const ProcessDescription& process);
 
 /// Returns true if the rule can decide the precision of products of this type or, for half types, the type in which
-/// they add. A rule without `precision` (or `accumulate`) decides neither. A rule for products of float64 must also
-/// name element types in its `when`.
+/// they add. So a rule without `precision` decides nothing for float types, and a rule without `accumulate` nothing
+/// for half types. A rule for products of float64 must also name element types in its `when`.
 bool decides_for_dtype(const Rule& rule, Dtype dtype);
 
 /// Returns true if the rule's `when` holds for the call and its `unless` does not hold, whatever the rule decides.

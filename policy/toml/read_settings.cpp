@@ -181,8 +181,8 @@ constexpr TableKey<PolicyDraft> root_keys[] = {
                 ErrorCollector& report) { read_rules(entry, draft.rules, report); }},
 };
 
-/// Returns true if this version can read the file. If it cannot, reports no other errors, because newer keys would
-/// look like unknown keys.
+/// Returns false if the file needs another version of fp32shim or has another schema. The caller then reads no other
+/// key, because newer keys would look like unknown keys.
 bool is_for_this_version(const toml::table& root, ErrorCollector& report) {
     if (const toml::node* node = root.get("requires")) {
         const auto* constraint = value_as<std::string>(*node);

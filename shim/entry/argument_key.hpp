@@ -45,8 +45,8 @@ inline constexpr std::uint64_t factors[ArgumentKeyLayout::capacity] = {
     0xfb0c5ad0cd4eeeab, 0x1a4392fc58ed74c3, 0x69504dea996e1303, 0x8c7713ff7e06c195,
     0xdce8791d31e6283d, 0xb501afccfb9d3bdf, 0x0b8d2f18aa08672d, 0x6e4eb470480438fb};
 
-// The offsets for gemm are constants, because programs call gemm most often, and often with sizes so small that each
-// load counts.
+// The offsets for gemm are constants, because programs call gemm most often, and often with sizes so small that
+// reading the offsets would cost noticeable time.
 template <bool by_reference>
 inline constexpr const ArgumentPositions& gemm_positions =
     by_reference ? families::sgemm.fortran : families::sgemm.cblas;

@@ -65,7 +65,7 @@ struct Site {
     LoadedObject* provider;
     LoadedObject* caller;              ///< the calling object; nullptr if the code is outside every object
     LoadedObject* caller_behind_shim;  ///< if the caller is the shim, the library that the shim called and that then
-                                       ///< called `entry`
+                                       ///< called `entry`; otherwise nullptr
 
     // The express lane reads the members above, and the members from `number` to `rules`. They lie in two cache
     // lines.
@@ -73,8 +73,8 @@ struct Site {
     std::atomic<std::uint64_t> binding_stamp;  ///< load_generation() when the call site was bound to its provider
     ArgumentKeyLayout keyed;                   ///< tells which arguments distinguish the calls of the call site
     EntryIndex entry;                          ///< the entry point that was called
-    bool is_blas;  ///< false if the shim leaves calls alone, because the provider is no BLAS, or cuBLAS or the driver
-                   ///< calls itself
+    bool is_blas;  ///< false if the shim leaves the calls alone, because the provider is no BLAS, or because cuBLAS
+                   ///< or the CUDA driver calls one of its own functions
     bool ambiguous;     ///< true if importers of the function bind to several libraries, see FunctionBinding
     bool by_importers;  ///< true if the caller does not import the function; the call site is then bound again when
                         ///< objects are added

@@ -242,7 +242,7 @@ namespace {
 //     struct link_namespaces { link_map *_ns_loaded; unsigned _ns_nloaded; … } _dl_ns[16]; size_t _dl_nns;
 //     two recursive locks, three from 2.35 on; unsigned long long _dl_load_adds;
 // The fields between _ns_nloaded and _dl_nns differ between versions, so the offset is found by the values that must
-// be there. The result was compared with dl_iterate_phdr on 2.31, 2.36 and 2.41.
+// be there. The result was compared with dl_iterate_phdr on glibc 2.31, 2.36 and 2.41.
 struct LinkNamespace {
     const link_map* list;
     std::uint32_t count;

@@ -216,7 +216,8 @@ bool step_by_signal(StackMemory& memory, Registers& registers) {
 #endif
 }
 
-/// Replaces `registers` by those of the caller. Returns the reason if the stack ends at the current function.
+/// Replaces `registers` by those of the caller. Returns the reason if the stack ends at the current function,
+/// otherwise nullopt.
 std::optional<NativeStack::StackEnd> step(const FrameRule& rule, StackMemory& memory, Registers& registers) {
     switch (rule.kind) {
         case FrameRule::FrameKind::call:

@@ -114,7 +114,8 @@ TableReader bytes_from_address(std::span<const std::uint8_t> segment, ReadablePa
     return distance < segment.size() ? TableReader(segment.subspan(distance), pages) : TableReader();
 }
 
-/// Returns the entry of .eh_frame at `address`, without its size field.
+/// Returns a reader of the .eh_frame entry at `address`, without the entry's size field. If there is no valid entry,
+/// the reader is empty.
 TableReader entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     constexpr std::uint32_t size_is_long = 0xffffffff;
     TableReader bytes = bytes_from_address(segment, pages, address);
