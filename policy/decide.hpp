@@ -16,7 +16,8 @@ constexpr AppliedFormat native_format(Dtype dtype) {
     return is_double(dtype) ? AppliedFormat::fp64 : AppliedFormat::fp32;
 }
 
-/// Settings that the running program or its operator has made. They override the environment and the files.
+/// Settings that the running program, its operator or an audit has made. A pin overrides all other sources. `thread`
+/// and `process` override the environment and the files' default precision, but no rule.
 struct PrecisionOverrides {
     bool pinned = false;               ///< true if an accuracy audit has pinned this call site to `highest`
     std::optional<Precision> thread;   ///< the precision of the thread's innermost scope that sets one

@@ -74,8 +74,8 @@ struct Rule {
     std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`, the number of bits of the fixed-point numbers
     std::uint8_t mantissa_bits =
         0;  ///< with the precision `fp64_emulated`, the number of bits that cuBLAS is to keep; 0 if cuBLAS decides
-    /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
-    /// limit.
+    /// If present, audits choose the format: the cheapest one that is at least as exact as `precision` and whose
+    /// errors stayed within this tolerance.
     std::optional<Tolerance> tolerance;
     /// True if CUDA calls that ask for PEDANTIC, or lie in PyTorch's NoTF32Guard, may run below FP32.
     bool lower_guarded = false;
@@ -84,8 +84,8 @@ struct Rule {
     Conditions unless;
     std::string file;  ///< path of the file that contains the rule, for messages
     int line = 0;
-    /// Hash of the name, the file and all keys. A rule that a reload finds unchanged has the same hash. Valid in this
-    /// process only.
+    /// Hash of the name, the file and all keys. A rule that a reload finds unchanged has the same hash. Hashes of
+    /// different processes cannot be compared.
     std::uint64_t content = 0;
 };
 

@@ -77,7 +77,7 @@ inline constexpr std::size_t reason_count =
 
 /// Returns the format that a precision asks for, or nullopt for `native` and `auto`, which ask for no format.
 std::optional<AppliedFormat> format_of(Precision precision);
-/// Returns the number of products that emulation on the CPU adds up to preview a format, or 0 if there is no preview.
+/// Returns how many products emulation on the CPU computes and sums to preview a format, or 0 if it has no preview.
 constexpr int preview_product_count(AppliedFormat format) {
     switch (format) {
 #define PREVIEW(format, rounding, products) \

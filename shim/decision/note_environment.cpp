@@ -316,7 +316,7 @@ bool has_device(const policy::MatmulCall& call) {
     return call.device == policy::Device::cuda && call.device_index >= 0;
 }
 
-/// Returns true if everything that a call shows about its environment is already recorded.
+/// Returns true if all facts about the environment that this call could add to the recording are already in it.
 bool is_all_noted(const LoadedObject* provider, const policy::MatmulCall& call) {
     constexpr auto relaxed = std::memory_order_relaxed;
     if (frameworks_searched_at.load(relaxed) != current_stamp()) return false;

@@ -21,7 +21,7 @@ struct ExecutionOutcome {
     policy::Reason reason = policy::Reason::as_requested;
     std::string_view detail{};  ///< a static text that explains `reason`
     std::optional<policy::AppliedFormat> actual{};
-    /// The type in which a half product on a GPU would have added.
+    /// The type in which a half product on a GPU would have added without the shim.
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     std::optional<int> status{};

@@ -73,9 +73,9 @@ struct Site {
     std::atomic<std::uint64_t> binding_stamp;  ///< load_generation() when the call site was bound to its provider
     ArgumentKeyLayout keyed;                   ///< tells which arguments distinguish the calls of the call site
     EntryIndex entry;                          ///< the entry point that was called
-    bool is_blas;  ///< false if the shim leaves the calls alone, because the provider is no BLAS, or because cuBLAS
-                   ///< or the CUDA driver calls one of its own functions
-    bool ambiguous;     ///< true if importers of the function bind to several libraries, see FunctionBinding
+    bool is_blas;    ///< false if the shim leaves the calls alone, because the provider is no BLAS, or because cuBLAS
+                     ///< or the CUDA driver calls one of its own functions
+    bool ambiguous;  ///< true if importers of the function bind to several libraries, see FunctionBinding
     bool by_importers;  ///< true if the caller does not import the function; the call site is then bound again when
                         ///< objects are added
     std::atomic<bool> forwards_while_bound;  ///< true if calls are forwarded by a gate that only checks the binding

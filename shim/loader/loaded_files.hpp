@@ -24,7 +24,7 @@ void record_loaded_files(record::Recording& recording);
 /// elf::ReadGuard is held.
 void record_loaded_file(record::LoadedFileList& objects, const link_map* map);
 
-/// From this call on, a file is written with the fact whether its calls of getenv may bypass the shim. If they
+/// From this call on, a file is written with the fact whether its calls to getenv may bypass the shim. If they
 /// cannot, and the file was not seen to ask for ONEDNN_VERBOSE, a oneDNN in the file has executed nothing.
 void enable_getenv_bypass_check();
 
@@ -59,8 +59,8 @@ bool has_loaded_nothing_since(const record::Recording& recording);
 /// since some may have been bound since the last walk.
 bool any_object_bypasses_shim();
 
-/// Remembers that dlsym gave the program a product's function that is not an entry point of the shim. Also writes
-/// this into the recording, unless `objects` is nullptr.
+/// Remembers that dlsym gave the program a function that multiplies but is not an entry point of the shim. Also
+/// writes this into the recording, unless `objects` is nullptr.
 void note_bypassing_lookup(record::LoadedFileList* objects);
 
 }  // namespace fp32shim

@@ -141,7 +141,7 @@ bool CallLocation::read_frame(const CallStack& stack, std::size_t index, record:
     return true;
 }
 
-/// Reads a stack of compiled functions, which begins with the caller of the BLAS function.
+/// Reads at most `max_callers` compiled functions of the stack, from the caller of the BLAS function outwards.
 void CallLocation::read_native_callers(std::size_t max_callers) {
     read_native_stack(max_callers, unwind_cache(), buffer_->native);
     read = read_native_frame;

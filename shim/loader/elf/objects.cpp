@@ -321,7 +321,7 @@ using ProgramHeaders = std::span<const ElfW(Phdr)>;
 ProgramHeaders program_headers(const link_map* map) {
     if (const PrivateLinkMapFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
-    // A normal linker maps the file's header at the base of every shared object.
+    // Ordinary linkers lay out a shared object so that the file's header lies at the object's base (`l_addr`).
     const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
     if (header == nullptr || !is_readable(map->l_addr) || header->e_ident[0] != ELFMAG0 ||
         header->e_ident[1] != ELFMAG1)

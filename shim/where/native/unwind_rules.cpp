@@ -191,7 +191,7 @@ bool read_augmentation(const char* letters, TableReader& bytes, CommonEntry& com
                 common.is_signal = true;
                 break;
             case 'B':
-                break;  // aarch64: return addresses are signed with key B instead of key A
+                break;  // aarch64: return addresses are signed with key B, not A, which does not matter here
             default:
                 return false;
         }

@@ -70,7 +70,8 @@ constexpr PythonLayout python_3_12 = [] {
     return layout;
 }();
 
-/// The indices of words of _Py_DebugOffsets. The beginning of this structure is the same in all versions.
+/// For each field that the shim reads, the index of the word of _Py_DebugOffsets that holds the field's offset, or
+/// no_word. The beginning of _Py_DebugOffsets is the same in all versions of Python.
 struct DebugOffsetWords {
     std::uint16_t thread_current_frame, thread_id;
     std::uint16_t frame_previous, frame_executable, frame_instr_ptr, frame_owner, frame_tlbc_index;
