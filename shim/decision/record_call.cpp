@@ -222,7 +222,8 @@ void append_limit(system::LineWriter& line, std::string_view name, const record:
     line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
 }
 
-/// Returns the smallest whole number e for which 2^e exceeds `number`. Precondition: number > 0.
+/// Returns a whole number e for which 2^e exceeds `number`, the smallest one unless `number` is below 2^-126.
+/// Precondition: `number` is finite and not negative.
 int exponent_above(float number) { return static_cast<int>(std::bit_cast<std::uint32_t>(number) >> 23) - 126; }
 
 std::string_view nonfinite_word(const record::Audit& found) {

@@ -11,7 +11,7 @@
 namespace fp32shim {
 
 /// The offsets of the options and integers among a function's arguments. No other argument affects the row of a call
-/// in a recording, or the validity of its arguments.
+/// in a recording, or whether the call's arguments are valid.
 struct ArgumentKeyLayout {
     static constexpr std::size_t capacity = 16;
     std::uint8_t count = 0;  ///< the number of arguments; 0 if no key can be made

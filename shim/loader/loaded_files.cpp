@@ -247,7 +247,7 @@ void add_all_files(List& list, Notes& notes) {
     const bool counts_driver_lookup = notes_bypassing_driver_calls.load(std::memory_order_relaxed) &&
                                       has_bypassing_driver_lookup.load(std::memory_order_relaxed);
     if (counts_driver_lookup || has_bypassing_lookup.load(std::memory_order_relaxed)) notes.mark_bypassing_lookup();
-    // If objects were being unloaded when this process was forked, their names are lost.
+    // If objects were being unloaded when this process was forked, their names are lost, so the list is incomplete.
     if (!elf::is_loader_list_complete() || closed_libraries.is_incomplete()) notes.mark_incomplete();
 }
 
