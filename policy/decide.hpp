@@ -74,8 +74,9 @@ inline bool decides_as_much(const Rule& earlier, const Rule& later) {
 bool may_match(const Rule& rule, const CallSiteFacts& site, const ProcessDescription& process);
 
 /// Returns true if the rule can decide the precision of products of this type or, for half types, the type in which
-/// they add. So a rule without `precision` decides nothing for float types, and a rule without `accumulate` nothing
-/// for half types. A rule for products of float64 must also name element types in its `when`.
+/// they add. So a rule without `precision` decides nothing about products of float32 and float64, and a rule without
+/// `accumulate` nothing about half products. A rule for products of float64 must also name element types in its
+/// `when`.
 bool decides_for_dtype(const Rule& rule, Dtype dtype);
 
 /// Returns true if the rule's `when` holds for the call and its `unless` does not hold, whatever the rule decides.
