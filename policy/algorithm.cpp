@@ -6,7 +6,8 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Reads a number at the beginning of `text`, and removes it from `text`. Returns false if there is no number.
+/// Reads the number at the beginning of `text` into `number`, and removes it from `text`. Returns false if there is
+/// none.
 template <class Number>
 bool take_number(std::string_view& text, Number& number) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -51,7 +52,7 @@ std::optional<Algorithm> parse_algorithm(std::string_view word) {
         std::uint32_t value = 0;
         if (!take_number(word, value)) return std::nullopt;
         for (const AlgorithmAttribute& part : algorithm_attributes)  // leaves out an attribute whose letter is
-                                                                     // unknown, because a newer version wrote it
+                                                                     // unknown: a newer fp32shim wrote it
             if (part.letter == letter) algorithm.*part.value = value;
     }
     return algorithm;

@@ -13,7 +13,8 @@ namespace fp32shim::policy {
 /// does not have keeps its initial value, which is also cublasLt's default.
 struct Algorithm {
     std::uint32_t id = 0;
-    /// A cublasLtMatmulTile_t; for tile, stages and both shapes, 0 means that nothing is set.
+    /// A value of cublasLt's enumeration cublasLtMatmulTile_t. In `tile`, `stages`, `inner_shape` and
+    /// `cluster_shape`, 0 means that nothing is set.
     std::uint32_t tile = 0;
     std::uint32_t stages = 0;
     std::uint32_t split_k = 1;    ///< the number of parts of each sum that are computed at the same time
@@ -31,8 +32,8 @@ struct AlgorithmAttribute {
     std::string_view key;    ///< the name in JSON
     std::string_view words;  ///< the name in sentences
     std::uint32_t Algorithm::*value;
-    std::int32_t attribute;      ///< the attribute's cublasLtMatmulAlgoConfigAttributes_t
-    std::uint8_t bytes;          ///< the size of the attribute
+    std::int32_t attribute;      ///< cublasLt's number for the attribute (cublasLtMatmulAlgoConfigAttributes_t)
+    std::uint8_t bytes;          ///< the size of the attribute's value in cublasLt
     bool has_no_number = false;  ///< true if the initial value means that nothing is set, which is null in JSON
 };
 inline constexpr AlgorithmAttribute algorithm_attributes[] = {
@@ -46,7 +47,7 @@ inline constexpr AlgorithmAttribute algorithm_attributes[] = {
     {'c', "cluster_shape", "cluster shape", &Algorithm::cluster_shape, 8, 2, true},
 };
 
-/// Returns the word for a cublasLtReductionScheme_t.
+/// Returns the word for `scheme`, a cublasLtReductionScheme_t, or its number as text if it has no word.
 std::string reduction_text(std::uint32_t scheme);
 
 /// A word such as `66:t20:s15:k4:r2:w1`: the id, then each attribute whose value is not the initial one. The object

@@ -38,17 +38,19 @@ inline bool lies_in_any_range(const std::vector<NumberRange>& ranges, double siz
 bool matches_scope(const std::vector<std::string>& globs, std::string_view path);
 
 /// Returns true if `globs` is empty, or one of them matches one form of the call site: `libphysics.so!solve+0x1c4`,
-/// `libphysics.so!solve` or `libphysics.so+0x31c4`. An unknown call site counts as an empty text.
+/// `libphysics.so!solve` or `libphysics.so+0x31c4`. If `site` is nullptr (unknown), the globs are compared with an
+/// empty text.
 bool matches_call_site(const std::vector<std::string>& globs, const CallSiteText* site);
 
-/// Returns true if `globs` is empty, or one of them matches one of the lines. Unknown lines count as one empty text.
+/// Returns true if `globs` is empty, or one of them matches one of the `lines` of Python that led to the call. If
+/// `lines` is nullptr (unknown), the globs are compared with an empty text.
 bool matches_line(const std::vector<std::string>& globs, const PythonStackLines* lines);
 
 /// Returns a glob that matches a line of Python at any line number: `train.py:* forward` for `train.py:41 forward`.
 std::string glob_for_any_line(std::string_view where);
 
-/// Returns true if the rule has no `text`, or if the source line's text matches one of its globs. If the text cannot
-/// be read, the line number in `where` decides, if there is one.
+/// Returns true if `conditions` have no `text`, or if one glob of `text` matches the text of the source line that
+/// asked for the call. If that text cannot be read, `where` must name a line number and match the call instead.
 bool matches_text(const Conditions& conditions, const MatmulCall& call);
 
 /// Returns the smallest of m, n and k, or -1 if all three are unknown.

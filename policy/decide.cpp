@@ -16,8 +16,9 @@ struct DeviceDecision {
     Reason reason;
 };
 
-/// Returns the precision that replaces `precision` in products of this type. In products of float64, `single`
-/// replaces `highest` (FP32), and also formats of several parts, which a floor may ask for but float64 does not have.
+/// Returns the precision that replaces `precision` in products of operands of type `dtype`. In products of float64,
+/// `single` replaces `highest` (FP32), and also formats of several parts, which a floor may ask for but float64 does
+/// not have.
 Precision precision_for_type(Dtype dtype, Precision precision) {
     const bool stays = precision != Precision::highest && is_allowed_for_float64(precision);
     return is_double(dtype) && !stays ? Precision::single : precision;
@@ -122,7 +123,7 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
 }
 
 /// Returns the precision that the CPU can run. This is `native` if `wanted` asks for the operands' own format, or if
-/// it is not available.
+/// the CPU cannot run `wanted` in this `mode`.
 DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     const AppliedFormat as_called = native_format(dtype);
     if (format_of(wanted).value_or(as_called) == as_called) return {Precision::native, Reason::as_requested};
@@ -135,7 +136,7 @@ DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     return {Precision::native, reason};
 }
 
-/// Adds limits of algorithms to the decision on a product of cublasLt, whatever its type: the limits in [cuda], and
+/// Adds limits on algorithms to the decision on a product of cublasLt, whatever its type: the limits in [cuda], and
 /// the limits of the first matching rule that has any.
 Decision with_algorithm_limits(Decision decision, const RuleSearch& search) {
     if (search.call.function != "cublasLtMatmul") return decision;

@@ -16,7 +16,8 @@ constexpr AppliedFormat native_format(Dtype dtype) {
     return is_double(dtype) ? AppliedFormat::fp64 : AppliedFormat::fp32;
 }
 
-/// Settings that the running program or its operator has made. They override the environment and the files.
+/// Settings that the running program, its operator or an audit has made. A pin overrides all other sources. `thread`
+/// and `process` override the environment and the files' default precision, but no rule.
 struct PrecisionOverrides {
     bool pinned = false;               ///< true if an accuracy audit has pinned this call site to `highest`
     std::optional<Precision> thread;   ///< the precision of the thread's innermost scope that sets one
@@ -33,7 +34,7 @@ struct Decision {
     std::int32_t rule = -1;                ///< the index in Policy::rules of the winning rule, or -1 if no rule won
     Reason reason = Reason::as_requested;  ///< the reason why `precision` differs from `requested`
     AlgorithmLimits algorithms{};          ///< limits on the algorithm that runs a product of cublasLt
-    std::int32_t algorithm_rule = -1;      ///< the index of the rule that set some of these limits, or -1 if none did
+    std::int32_t algorithm_rule = -1;      ///< the index of the rule that set some of `algorithms`, or -1 if none did
     Accumulate accumulate = Accumulate::as_called;  ///< the type in which a half product on a GPU adds
 
     bool operator==(const Decision&) const = default;
@@ -62,19 +63,20 @@ struct CallSiteFacts {
     std::optional<Dtype> dtype;  ///< the element type; absent if it varies from call to call
 };
 
-/// Returns true if `earlier` decides everything that `later` decides: the precision, limits of algorithms, and the
+/// Returns true if `earlier` decides everything that `later` decides: the precision, limits on algorithms, and the
 /// type in which half products add.
 inline bool decides_as_much(const Rule& earlier, const Rule& later) {
     return earlier.has_precision >= later.has_precision && earlier.algorithms.any() >= later.algorithms.any() &&
            earlier.accumulate.has_value() >= later.accumulate.has_value();
 }
 
-/// Returns false if a rule cannot match any call of the call site, whatever its sizes, scopes and GPU.
+/// Returns false if a rule cannot match any call of the call site, whatever sizes, scope and GPU a call has.
 bool may_match(const Rule& rule, const CallSiteFacts& site, const ProcessDescription& process);
 
 /// Returns true if the rule can decide the precision of products of this type or, for half types, the type in which
-/// they add. A rule without `precision` (or `accumulate`) decides neither. A rule for products of float64 must also
-/// name element types in its `when`.
+/// they add. So a rule without `precision` decides nothing about products of float32 and float64, and a rule without
+/// `accumulate` nothing about half products. A rule for products of float64 must also name element types in its
+/// `when`.
 bool decides_for_dtype(const Rule& rule, Dtype dtype);
 
 /// Returns true if the rule's `when` holds for the call and its `unless` does not hold, whatever the rule decides.

@@ -37,9 +37,9 @@ const BatchSystem* find_batch_system(const auto& value_of) {
 /// an empty text if there is none.
 std::string_view job_in_cgroups(std::string_view cgroups);
 
-/// The folder in which a prolog script, run by root, confirms the accounts of jobs. A file with the name of the job
-/// has the account in its first line. If this folder exists and only root can write it, the job's variables do not
-/// count.
+/// The folder in which the batch system's prolog script, run by root, confirms the accounts of jobs. A file with the
+/// name of the job has the account in its first line. If this folder exists and only root can write it, the variables
+/// of batch_systems are ignored, because any user can set them.
 inline constexpr const char* confirmed_jobs = "/run/fp32shim/jobs";
 
 /// The ids, command and job of a process for which an exception may hold.
@@ -70,7 +70,7 @@ struct FloorExceptionJudge {
 std::vector<std::string> unknown_name_warnings(const FloorException& exception);
 
 /// Returns a text that tells how any user of this machine could make a process meet the exception's conditions.
-/// Returns an empty text if this takes the rights of another user.
+/// Returns an empty text if a process cannot meet them without another user's rights.
 std::string_view spoofing_risk(const FloorException& exception);
 
 }  // namespace fp32shim::policy

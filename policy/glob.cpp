@@ -165,7 +165,7 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
 
     GlobPiece piece;
     for (;;) {
-        // The earliest match of a piece leaves the most text for the next pieces.
+        // The earliest match of a piece leaves the most text for the next pieces, so no later match need be tried.
         pattern.remove_prefix(1);  // skips the `*`
         piece = first_piece(pattern);
         pattern.remove_prefix(piece.pattern.size());

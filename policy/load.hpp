@@ -51,8 +51,8 @@ struct PolicyLoadOptions {
 
 /// Loads the policy of a process. The environment overrides the user's file, which overrides the site's. The
 /// strictest floor holds. `on_error` of the result is FP32_MATMUL_ON_ERROR; if that is unset, `abort` if a floor is
-/// set, else `continue`. For this, an FP32_MATMUL_FLOOR with an error counts as a floor. An empty variable counts as
-/// unset. A variable with an error is not applied, but all other variables are. With FP32_MATMUL_DISABLE=1 nothing
+/// set, else `continue`. An FP32_MATMUL_FLOOR with an error also counts as a set floor here. An empty variable counts
+/// as unset. A variable with an error is not applied, but all other variables are. With FP32_MATMUL_DISABLE=1 nothing
 /// else is read.
 LoadedPolicy load_policy(const Environment& environment, const PolicyLoadOptions& options);
 

@@ -49,7 +49,7 @@ struct SourceLineText {
 struct MatmulCall {
     std::string_view function;  ///< the symbol that the program called: `cblas_sgemm`
     std::string_view caller;    ///< the base name of the library or program that calls; empty if it is unknown
-    /// Labels of the scopes that the thread has opened, outermost first, joined by '/'; empty if there are none.
+    /// Labels of the scopes that are open on the thread, outermost first, joined by '/'; empty if there are none.
     std::string_view scope;
     Dtype dtype = Dtype::float32;
     Device device = Device::cpu;

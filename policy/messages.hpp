@@ -66,8 +66,8 @@ std::string did_you_mean(std::string_view name, const std::vector<std::string_vi
 /// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.
 std::string unknown_word_error(std::string_view found, const std::vector<std::string_view>& allowed);
 
-/// Returns the message of unknown_word_error() for a default precision. If rules may have the value, the message says
-/// that only rules may.
+/// Returns the message of unknown_word_error() for `found`, which is no valid default precision. If rules may have
+/// this precision, the message says that only rules may.
 std::string default_precision_error(std::string_view found);
 
 /// Returns the error in the name of a log, or nullopt if the name is valid. Valid names are `stderr`, and names that

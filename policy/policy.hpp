@@ -70,12 +70,12 @@ struct Rule {
     Precision precision = Precision::native;
     bool has_precision = true;  ///< false if the rule decides nothing about products of float32 and float64
     std::optional<Accumulate> accumulate;  ///< absent if the rule decides nothing about half products
-    AlgorithmLimits algorithms;            ///< limits of cublasLt's algorithms
+    AlgorithmLimits algorithms;            ///< limits on cublasLt's algorithms
     std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`, the number of bits of the fixed-point numbers
     std::uint8_t mantissa_bits =
         0;  ///< with the precision `fp64_emulated`, the number of bits that cuBLAS is to keep; 0 if cuBLAS decides
-    /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
-    /// limit.
+    /// If present, audits choose the format: the cheapest one that is at least as exact as `precision` and whose
+    /// errors stayed within this tolerance.
     std::optional<Tolerance> tolerance;
     /// True if CUDA calls that ask for PEDANTIC, or lie in PyTorch's NoTF32Guard, may run below FP32.
     bool lower_guarded = false;
@@ -84,8 +84,8 @@ struct Rule {
     Conditions unless;
     std::string file;  ///< path of the file that contains the rule, for messages
     int line = 0;
-    /// Hash of the name, the file and all keys. A rule that a reload finds unchanged has the same hash. Valid in this
-    /// process only.
+    /// Hash of the name, the file and all keys. A rule that a reload finds unchanged has the same hash. Hashes of
+    /// different processes cannot be compared.
     std::uint64_t content = 0;
 };
 
@@ -188,7 +188,7 @@ struct Policy {
 
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;
-    AlgorithmLimits algorithms;  ///< limits of cublasLt's algorithms in all products; rules add to them
+    AlgorithmLimits algorithms;  ///< limits on cublasLt's algorithms in all products; rules add to them
     Accumulate accumulate = Accumulate::as_called;  ///< the type in which half products add if no rule decides it
 
     std::string log_path;  ///< `stderr`, `NAME.jsonl` or `NAME.fp32rec`, with placeholders; empty if there is no log
@@ -205,9 +205,9 @@ struct Policy {
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit
-    /// The other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other
-    /// format is tested against FP32. If it is absent, the format that ran is tested against FP32 or, if FP32 ran,
-    /// TF32 is tested against FP32.
+    /// The key `against`, which names one of the two formats that audits of float32 compare. If it is fp64, the
+    /// format that ran is tested against fp64. Any other format is itself tested against FP32. If it is absent, the
+    /// format that ran is tested against FP32 or, if FP32 ran, TF32 is tested against FP32.
     std::optional<AuditFormat> audit_against;
     /// The format that audits of float64 test. If it is double_double, the format that ran is tested against
     /// double_double. If it is absent, only products that a rule lowers are audited.
@@ -232,7 +232,8 @@ struct Policy {
     bool wants(LocationSource source) const;
     /// Returns true if a rule has a tolerance, which only audits can judge.
     bool has_tolerances() const;
-    /// Returns true if products of cublasLt may need other algorithms.
+    /// Returns true if [cuda] or a rule limits algorithms, so that products of cublasLt may need others than the
+    /// program chose.
     bool limits_algorithms() const;
     /// Returns true if some half product may have to add in FP32.
     bool changes_accumulation() const;

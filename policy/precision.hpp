@@ -77,7 +77,7 @@ inline constexpr std::size_t reason_count =
 
 /// Returns the format that a precision asks for, or nullopt for `native` and `auto`, which ask for no format.
 std::optional<AppliedFormat> format_of(Precision precision);
-/// Returns the number of products that emulation on the CPU adds up to preview a format, or 0 if there is no preview.
+/// Returns how many products emulation on the CPU computes and sums to preview a format, or 0 if it has no preview.
 constexpr int preview_product_count(AppliedFormat format) {
     switch (format) {
 #define PREVIEW(format, rounding, products) \
@@ -96,12 +96,13 @@ constexpr bool has_float64_preview(AppliedFormat format) {
            (preview_product_count(format) == 1 && format != AppliedFormat::fp32_perturbed);
 }
 
-/// Returns true if a rule for float64 products can ask for a format: CPUs preview it, or cuBLAS computes in it.
+/// Returns true if a rule for float64 products can ask for a format, because CPUs preview it or cuBLAS computes in
+/// it.
 constexpr bool is_allowed_for_float64(AppliedFormat format) {
     return format == AppliedFormat::fp64 || format == AppliedFormat::fp64_emulated || has_float64_preview(format);
 }
 
-/// Returns the strictest floor that a format meets; nullopt for `unchanged`.
+/// Returns the strictest floor that a format meets, or nullopt for `unchanged`, which stands for an unknown format.
 constexpr std::optional<Floor> floor_met_by(AppliedFormat format) {
     if (format == AppliedFormat::unchanged) return std::nullopt;
     switch (format) {
@@ -144,12 +145,12 @@ std::string_view to_string(Floor floor);
 std::string_view to_string(CpuMode mode);
 std::string_view to_string(Tf32Rounding rounding);
 std::string_view to_string(AccumulationModel accumulation);
-/// Returns an empty text for Accumulator::unknown.
+/// Returns the word of an accumulator, or an empty text for Accumulator::unknown.
 std::string_view to_string(Accumulator accumulator);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
 /// Returns the reason as a clause that follows "because". The clause is empty for a reason that only a newer version
-/// has.
+/// of fp32shim has.
 std::string_view reason_clause(Reason reason);
 /// Returns advice to a user whose call did not run as requested for this reason, or an empty text if there is none.
 std::string_view remedy_of(Reason reason);

@@ -58,7 +58,7 @@ struct ConstraintTerm {
     std::string_view operand;
 };
 
-/// Removes the first term from `text`. Spaces separate terms, and may follow an operator.
+/// Removes the first term from `text`, and returns it. Spaces separate terms, and may follow an operator.
 ConstraintTerm parse_term(std::string_view& text) {
     const auto remove_prefix = [&](std::size_t length) {
         const std::string_view taken = text.substr(0, length);

@@ -36,7 +36,8 @@ std::optional<std::uint64_t> parse_byte_count(std::string_view text);
 /// Parses a number from 0 to 1, such as `0.25`.
 std::optional<double> parse_fraction(std::string_view text);
 
-/// Tells if `version` satisfies a `constraint` such as `>=0.1 <2`. Missing parts of a version count as zero.
+/// Returns true if `version` satisfies a `constraint` such as `>=0.1 <2`, and nullopt if one of the two is invalid.
+/// Missing parts of a version count as zero.
 std::optional<bool> version_satisfies(std::string_view version, std::string_view constraint);
 
 }  // namespace fp32shim::policy

@@ -113,7 +113,7 @@ bool exclude_each_other(const Conditions& one, const Conditions& other, Comparis
 /// Returns true if `earlier` applies to every call that `later` applies to.
 bool shadows(const Rule& earlier, const Rule& later, ComparisonBudget& budget) {
     if (!decides_as_much(earlier, later)) return false;
-    // Limits of algorithms apply to products of all types, so `earlier` must allow all types that `later` allows.
+    // Limits on algorithms apply to products of all types, so `earlier` must allow all types that `later` allows.
     if (later.algorithms.any() && !covers_list(earlier.when.dtype, later.when.dtype, budget, same)) return false;
     if (!covers(earlier.when, later.when, budget) || !covers_list(dtypes_of(earlier), dtypes_of(later), budget, same))
         return false;

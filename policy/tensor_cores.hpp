@@ -50,7 +50,8 @@ constexpr Tf32Rounding tf32_rounding_of(AccumulationModel gpu) {
     }
 }
 
-/// The factors of each rounding in policy/formats.def.
+/// For each rounding in policy/formats.def, a constant that tells as which factors tensor cores multiply the rounded
+/// operands.
 struct FactorsOfRounding {
 #define ROUNDING(name, cut_bits, ties, factors) static constexpr Factors name = Factors::factors;
 #include "policy/formats.def"

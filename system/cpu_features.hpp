@@ -12,8 +12,8 @@
 
 namespace fp32shim::system {
 
-/// An instruction set. The processor counts as having it only if the kernel also saves its registers. Each value is
-/// one bit.
+/// An instruction set. The processor counts as having it only if the kernel also saves the registers that it uses.
+/// Each value is one bit.
 enum class CpuFeature : std::uint32_t {
     avx = 1U << 0,
     avx2 = 1U << 1,

@@ -32,7 +32,7 @@ inline bool has_own_layout(const Elf64_Ehdr& header) {
     return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
 }
 
-/// Returns the hash that DT_GNU_HASH uses.
+/// Returns the hash of `name` by which the table DT_GNU_HASH finds it.
 constexpr std::uint32_t gnu_hash(std::string_view name) {
     std::uint32_t hash = 5381;
     for (char letter : name) hash = hash * 33 + static_cast<unsigned char>(letter);
@@ -51,7 +51,7 @@ std::uint64_t symbols_in_gnu_hash(Read read) {
     std::uint64_t last = 0;
     for (const std::uint32_t bucket : buckets) last = bucket > last ? bucket : last;
     if (last < head[1]) return head[1];
-    // The last bucket's chain ends at the first hash whose lowest bit is set.
+    // The chain of hashes that begins at symbol `last` ends at the first hash whose lowest bit is set.
     constexpr std::uint64_t longest_chain = 1U << 16;
     const std::uint64_t chain_at = buckets_at + buckets.size() + (last - head[1]);
     for (std::uint64_t i = 0; i < longest_chain; ++i) {

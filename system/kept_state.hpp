@@ -11,8 +11,8 @@
 
 namespace fp32shim::system {
 
-/// Keeps errno, the flags of floating-point exceptions and the floating-point settings of this thread for the
-/// object's lifetime. Costs some nanoseconds if nothing changes. Async-signal-safe.
+/// Stores errno, the flags of floating-point exceptions and the floating-point settings of this thread, and restores
+/// them at the end of the object's lifetime. Costs some nanoseconds if nothing changes. Async-signal-safe.
 class ErrnoAndFloatGuard {
   public:
     ErrnoAndFloatGuard() : errno_(errno), float_state_(float_state()) {}

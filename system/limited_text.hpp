@@ -24,7 +24,8 @@ inline std::string_view with_ellipsis(std::span<char> buffer, std::size_t size) 
     return {buffer.data(), size + ellipsis.size()};
 }
 
-/// Appends a character as UTF-8 to the first `size` bytes of `buffer`. Returns false if there is no room.
+/// Appends a character as UTF-8 to the first `size` bytes of `buffer`, and adds its length to `size`. Returns false
+/// if there is no room.
 inline bool append_utf8(std::uint32_t code, std::span<char> buffer, std::size_t& size) {
     const std::size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
     if (size + length > buffer.size()) return false;

@@ -116,7 +116,7 @@ LineWriter& LineWriter::compact_utc_time(std::int64_t time_ns) {
 LineWriter& LineWriter::escaped(std::string_view value, std::size_t limit) {
     constexpr auto is_itself = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
     const std::size_t room = std::min(limit, out_.size() - size_);
-    // In the usual case, no character needs an escape.
+    // In the usual case, no character needs an escape, so `value` is appended as it is.
     if (value.size() <= room && std::all_of(value.begin(), value.end(), is_itself)) return text(value);
     const std::size_t begin = size_;
     std::size_t cut = size_;  // the end of the last character after which the ellipsis still fits

@@ -88,7 +88,8 @@ inline long writev(int descriptor, const iovec* parts, int count) {
 inline long readlink(const char* path, char* to, std::size_t size) {
     return syscall6(SYS_readlinkat, AT_FDCWD, path, to, size);
 }
-/// Writes the path of the working directory. Returns its length with the terminating NUL, or a negative errno.
+/// Writes the path of the working directory to `to`. Returns its length with the terminating NUL, or a negative
+/// errno.
 inline long getcwd(char* to, std::size_t size) { return syscall6(SYS_getcwd, to, size); }
 inline int uname(utsname& result) { return static_cast<int>(syscall6(SYS_uname, &result)); }
 inline std::int32_t getpid() { return static_cast<std::int32_t>(syscall6(SYS_getpid)); }

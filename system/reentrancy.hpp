@@ -32,7 +32,7 @@ class ReentrancyFlag {
     [[gnu::always_inline]] bool is_free() const { return user_ == 0; }
     /// Begins a use. Calls nothing. Precondition: is_free().
     [[gnu::always_inline]] void begin_first_use() {
-        // On x86-64, this is a single instruction, because every call of the program executes it.
+        // On x86-64, this is a single instruction, because it is executed at each BLAS call of the program.
 #if defined(__x86_64__)
         __asm__ volatile("mov %%rsp, %0" : "=m"(user_));
 #else

@@ -23,8 +23,8 @@ struct alignas(largest_page) Page {
 constinit Page page{};
 constinit std::atomic<bool> is_emptied_by_fork{false};
 
-// The number that fork_generation() last assigned, in this process or in one of its ancestors. Fork copies this
-// variable, so the next number is greater than every number that a forked child finds in its memory.
+// The number that fork_generation() most recently assigned, in this process or in one of its ancestors. Fork copies
+// this variable, so the next number is greater than every number that a forked child finds in its memory.
 constinit std::atomic<std::uint32_t> last_process{0};
 constinit std::atomic<std::int32_t> first_pid{0};
 

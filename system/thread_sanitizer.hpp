@@ -16,6 +16,8 @@ namespace fp32shim::system {
 inline void note_acquire(const void* address) {
     if (__tsan_acquire != nullptr) __tsan_acquire(const_cast<void*>(address));
 }
+/// Tells ThreadSanitizer that what this thread has done so far is visible to threads that later call note_acquire()
+/// with `address`.
 inline void note_release(const void* address) {
     if (__tsan_release != nullptr) __tsan_release(const_cast<void*>(address));
 }

@@ -116,8 +116,8 @@ bool is_safe_for_tomlplusplus(std::string_view text, ErrorCollector& report) {
 
 // ---- documents ----
 
-/// Returns a hint if the value at this place of the text is a word without quotes. `line` and `column` count from 1.
-/// Returns an empty text if it is not.
+/// Returns a hint if the value at this place of the text is a word without quotes, otherwise an empty text. `line`
+/// and `column` count from 1.
 std::string hint_about_quotes(std::string_view text, std::size_t line, std::size_t column) {
     for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
     text = text.substr(0, text.find('\n'));

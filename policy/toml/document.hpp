@@ -1,5 +1,5 @@
-// Reads TOML with the positions and the order of the text. Every file of this folder gets toml++ from this header
-// alone.
+// Reads TOML with the positions and the order of the text. Files of this folder include toml++ only through this
+// header, so that all of them have its settings.
 #pragma once
 
 #define TOML_EXCEPTIONS 0

@@ -118,7 +118,8 @@ JobIdentity own_job_identity(const Environment& environment, const std::string& 
     applicant.user = static_cast<std::uint32_t>(system::raw::syscall6(SYS_getuid));
     applicant.groups = groups_of_process();
     applicant.command = system::read_command_line();
-    // Whoever made a user namespace may also have chosen what /proc shows there.
+    // Whoever made a user namespace may also have chosen what /proc shows there, so the file is read only outside of
+    // one.
     if (applicant.has_real_user_ids) applicant.job = job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
     if (is_root_only_folder(jobs_folder)) {
         if (applicant.job.empty()) return applicant;
@@ -128,7 +129,8 @@ JobIdentity own_job_identity(const Environment& environment, const std::string& 
     }
     const auto value = [&](std::string_view name) { return value_of(environment, name); };
     const BatchSystem* const names = find_batch_system(value);
-    // In a user namespace, the folder of confirmed jobs may exist but be hidden, so the variables do not count there.
+    // In a user namespace, the folder of confirmed jobs may exist but be hidden, so the job's variables do not count
+    // there.
     if (names != nullptr && applicant.has_real_user_ids) {
         const std::string_view id = value(names->id);
         if (applicant.job.empty()) applicant.job = id;

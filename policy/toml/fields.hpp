@@ -30,12 +30,13 @@ void report_not_allowed(const TomlEntry& entry, const toml::node& element, std::
 void report_unknown_key(const TomlEntry& entry, std::string_view section, const std::vector<std::string_view>& known,
                         ErrorCollector& report);
 
-/// Reads a string that is not empty. Reports any other value.
+/// Reads a string that is not empty. Reports any other value, and returns nullopt.
 std::optional<std::string> read_string(const TomlEntry& entry, ErrorCollector& report);
 
 std::optional<bool> read_boolean(const TomlEntry& entry, ErrorCollector& report);
 
-/// Reads a number within `range`. Reports any other value. `allowed` describes the range in messages.
+/// Reads a number within `range`. Reports any other value, and returns nullopt. `allowed` describes the range in
+/// messages.
 std::optional<double> read_number(const TomlEntry& entry, NumberRange range, std::string_view allowed,
                                   ErrorCollector& report);
 
@@ -142,7 +143,7 @@ void read_reduction_into(const TomlEntry& entry, Target& target, ErrorCollector&
     (target.*field).reduces_in_compute_type = true;
 }
 
-/// Reads the entries of a table that `keys` lists into `target`. Reports all other entries as unknown.
+/// Reads each entry of `table` whose name is in `keys` into `target`. Reports all other entries as unknown.
 template <class Target, std::size_t count>
 void read_entries(const toml::table& table, std::string_view section, const TableKey<Target> (&keys)[count],
                   Target& target, ErrorCollector& report) {
@@ -174,8 +175,8 @@ void read_table_into(const TomlEntry& entry, Target& target, ErrorCollector& rep
     read_table(entry, keys, target, report);
 }
 
-/// Appends the rules of the `rule` entry. A rule with an error is reported and still appended, so that the numbers of
-/// the other rules stay right. The caller must not apply the rules of a file with errors.
+/// Appends the rules of the `rule` entry. A rule with an error is reported and still appended, so that a later rule
+/// without a name keeps its number (`rule 3`). The caller must not apply the rules of a file with errors.
 void read_rules(const TomlEntry& entry, std::vector<Rule>& rules, ErrorCollector& report);
 
 }  // namespace fp32shim::policy

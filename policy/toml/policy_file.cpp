@@ -21,7 +21,8 @@ namespace {
 /// file.
 constexpr std::size_t max_bytes = (1 << 20) + 1;
 
-/// File systems whose files the kernel generates on reading. linux/magic.h has no names for the last two.
+/// File systems whose files the kernel generates on reading. linux/magic.h has no names for the two numbers (configfs
+/// and fusectl).
 constexpr std::uint32_t kernel_file_systems[] = {
     PROC_SUPER_MAGIC,    SYSFS_MAGIC,        DEBUGFS_MAGIC,  TRACEFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
     CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC,     EFIVARFS_MAGIC, SELINUX_MAGIC, BPF_FS_MAGIC,     NSFS_MAGIC,

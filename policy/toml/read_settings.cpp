@@ -181,8 +181,8 @@ constexpr TableKey<PolicyDraft> root_keys[] = {
                 ErrorCollector& report) { read_rules(entry, draft.rules, report); }},
 };
 
-/// Returns true if this version can read the file. If it cannot, reports no other errors, because newer keys would
-/// look like unknown keys.
+/// Returns false if the file needs another version of fp32shim or has another schema. The caller then reads no other
+/// key, because newer keys would look like unknown keys.
 bool is_for_this_version(const toml::table& root, ErrorCollector& report) {
     if (const toml::node* node = root.get("requires")) {
         const auto* constraint = value_as<std::string>(*node);
@@ -215,7 +215,7 @@ void apply_exceptions(PolicyDraft& file) {
     if (holds == nullptr) return;
     holds->holds = true;
     const bool allows_more = holds->allow_bf16x9.value_or(false) && !file.file_allows_bf16x9.value_or(false);
-    // `fp32shim check` reports that the exception has no effect.
+    // An exception that allows no more than the file has no effect here; `fp32shim check` reports it.
     if (holds->floor >= file.floor && !allows_more) return;
     file.floor = std::min(file.floor, holds->floor);
     if (allows_more) file.file_allows_bf16x9 = true;

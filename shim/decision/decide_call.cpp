@@ -188,8 +188,8 @@ void warn_no_module_paths() {
 }  // namespace
 
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call) {
-    // The count is read before the overrides, so that a kept decision may be newer than its change_count says, but
-    // never older.
+    // `change_count` is read before the settings that it counts. So a kept decision may be newer than its
+    // change_count says, but never older.
     const std::uint32_t change_count = settings_change_count();
     if (in_force.lacks_module_paths && call.caller.starts_with("libtorch")) warn_no_module_paths();
     if (const ThreadContext* context = existing_thread_context()) call.scope = context->scopes.label();

@@ -14,7 +14,7 @@
 namespace fp32shim {
 
 /// The inputs of a decision that is made outside all scopes. Inputs that are the same for all calls of a call site
-/// are left out, and so are inputs with which `generation` or `change_count` changes.
+/// are left out, and so are inputs whose changes always change `generation` or `change_count` too.
 struct DecisionKey {
     std::uint64_t site;  ///< Site::number; 0 if the entry is free
     std::int64_t m, n, k, batch;

@@ -276,7 +276,7 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
 
 // ---- what is recorded already ------------------------------------------------------------------------------------
 
-/// A library whose facts were recorded. The object is never freed, and never used for another library.
+/// A library whose facts were recorded. A NotedLibrary is never freed, and never used for another library.
 struct NotedLibrary {
     const LoadedObject* object = nullptr;
     std::uint32_t loads = 0;
@@ -316,7 +316,7 @@ bool has_device(const policy::MatmulCall& call) {
     return call.device == policy::Device::cuda && call.device_index >= 0;
 }
 
-/// Returns true if everything that a call shows about its environment is already recorded.
+/// Returns true if all facts about the environment that this call could add to the recording are already in it.
 bool is_all_noted(const LoadedObject* provider, const policy::MatmulCall& call) {
     constexpr auto relaxed = std::memory_order_relaxed;
     if (frameworks_searched_at.load(relaxed) != current_stamp()) return false;

@@ -216,13 +216,14 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
 
 namespace {
 
-/// Appends a bound such as `, |A| < 2^67`, which shows a reader why the product had to overflow.
+/// Appends a bound on an operand such as `, |A| < 2^67`, which shows a reader why the product had to overflow.
 void append_limit(system::LineWriter& line, std::string_view name, const record::ExponentRange& exponents) {
     if (exponents.lowest > exponents.highest) return;
     line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
 }
 
-/// Returns the smallest exponent whose power of two exceeds a positive number.
+/// Returns a whole number e for which 2^e exceeds `number`, the smallest one unless `number` is below 2^-126.
+/// Precondition: `number` is finite and not negative.
 int exponent_above(float number) { return static_cast<int>(std::bit_cast<std::uint32_t>(number) >> 23) - 126; }
 
 std::string_view nonfinite_word(const record::Audit& found) {

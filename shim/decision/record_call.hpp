@@ -14,14 +14,14 @@
 
 namespace fp32shim {
 
-/// The part of a plan that is recorded. It tells how the decision was carried out.
+/// How the decision on a call was carried out, as far as this is recorded.
 struct ExecutionOutcome {
     record::How how = record::How::forward;
     policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     std::string_view detail{};  ///< a static text that explains `reason`
     std::optional<policy::AppliedFormat> actual{};
-    /// The type in which a half product on a GPU would have added.
+    /// The type in which a half product on a GPU would have added without the shim.
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;
     policy::Accumulator accumulator = policy::Accumulator::unknown;
     std::optional<int> status{};
@@ -63,7 +63,7 @@ struct ResultFindings {
 record::ThreadWriter* thread_writer_in(record::Recording& recording);
 
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if the time was not
-/// measured, and `found` if the result was not examined. Precondition: in_force.is_logging().
+/// measured, and `found` is nullptr if the result was not examined. Precondition: in_force.is_logging().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const ExecutionOutcome& done, CallTime* time, ExpressKey key = {},
                  const ResultFindings* found = nullptr);
@@ -76,8 +76,8 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
 
 /// Writes facts about the environment (processor, Python, torch, libraries that multiply, devices) into the
 /// recording. A call with a new decision adds the facts that it shows for the first time. The provider is asked for
-/// its version once, and for its number of threads each time, until eight changes were written. Precondition:
-/// in_force.recording is set. Never called for calls whose decision is known. Thread-safe.
+/// its version once, and for its number of threads each time, until eight changes of this number were written.
+/// Precondition: in_force.recording is set. Never called for calls whose decision is known. Thread-safe.
 void note_environment(const Settings& in_force, const Site& site, const policy::MatmulCall& call);
 
 /// Prints which product made NaN or infinity from finite operands, at which place in its result and in the program,

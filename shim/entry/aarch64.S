@@ -1,7 +1,7 @@
 // The entry points for aarch64. They work like the entry points for x86-64, which entry/x86_64.S explains.
 //
-// Before the jump only x16, x17 and the flags change. The calling convention lets a function change these at its entry.
-// The return address is in x30.
+// Before it jumps to a target, an entry point changes only x16, x17 and the flags. The calling convention lets a
+// function change these at its entry. The return address is in x30.
 
 #include "shim/entry/entry_layout.h"
 
@@ -19,10 +19,10 @@ fp32shim_site_tables:
     .set entry_index, 0
 
 // A table of call sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at offset 8, and its
-// entries, pointers to call sites, from offset 16 on. No entry is null. There are too few free registers to keep the
-// table's address, so the address is loaded twice. If the table was replaced between the two loads, the new table has
-// more entries: the computed index exists in it, and at worst its entry holds another call site. The call site's
-// return address is loaded with acquire order, so that its target is not read earlier.
+// entries, pointers to call sites, from offset 16 on. No entry is null, so the code does not test for null. There are
+// too few free registers to keep the table's address, so the address is loaded twice. If the table was replaced between
+// the two loads, the new table has more entries: the computed index exists in it, and at worst its entry holds another
+// call site. The call site's return address is loaded with acquire order, so that its target is not read earlier.
 .macro entry
     .cfi_startproc
     hint    #34                     // bti c
@@ -175,10 +175,10 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to,
-// or 0 if the call has to be governed. It does not change vector registers. On entry, x16 contains the address of the
-// call site. x8 (the address for a large result) is not saved, because no function that uses this gate has a large
-// result.
+// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
+// 0 if the call has to be governed. fp32shim_express does not change vector registers, so they are not saved. On entry,
+// x16 contains the address of the call site. x8 (the address for a large result) is not saved, because no function that
+// uses this gate has a large result.
 #define WORDS_SIZE (16 + 64)
     .balign 64
     .hidden fp32shim_express_gate

@@ -11,7 +11,7 @@
 namespace fp32shim {
 
 /// The offsets of the options and integers among a function's arguments. No other argument affects the row of a call
-/// in a recording, or the validity of its arguments.
+/// in a recording, or whether the call's arguments are valid.
 struct ArgumentKeyLayout {
     static constexpr std::size_t capacity = 16;
     std::uint8_t count = 0;  ///< the number of arguments; 0 if no key can be made
@@ -22,9 +22,9 @@ struct ArgumentKeyLayout {
     std::array<std::uint8_t, capacity> offsets{};
 };
 
-/// Returns the offsets for a function. Returns none if the function's sizes are in arrays, if it takes scalars by
-/// value without a handle (cuBLAS before version 2), if any library may use its name, or if an argument that is not
-/// in the table may come first (Function::returns_complex).
+/// Returns the offsets for a function. Returns a layout with `count` 0 if the function's sizes are in arrays, if it
+/// takes scalars by value without a handle (cuBLAS before version 2), if any library may use its name, or if an
+/// argument that is not in the table may come first (Function::returns_complex).
 ArgumentKeyLayout argument_key_layout(const Function& function);
 
 /// Returns a hash of a call's options and integers and of `salt`. The chance that different calls have the same hash
@@ -45,7 +45,8 @@ inline constexpr std::uint64_t factors[ArgumentKeyLayout::capacity] = {
     0xfb0c5ad0cd4eeeab, 0x1a4392fc58ed74c3, 0x69504dea996e1303, 0x8c7713ff7e06c195,
     0xdce8791d31e6283d, 0xb501afccfb9d3bdf, 0x0b8d2f18aa08672d, 0x6e4eb470480438fb};
 
-// The offsets for gemm are constants, because programs call gemm most often, and often with small sizes.
+// The offsets for gemm are constants, because programs call gemm most often, and often with sizes so small that
+// reading the offsets would cost noticeable time.
 template <bool by_reference>
 inline constexpr const ArgumentPositions& gemm_positions =
     by_reference ? families::sgemm.fortran : families::sgemm.cblas;
@@ -79,6 +80,7 @@ consteval std::size_t gemm_offset(Role role) {
 }
 
 /// Adds the arguments of a plain gemm, each times its factor, to `sum`, in the order of ArgumentKeyLayout::offsets.
+/// Returns false if one of them should be a pointer but is not.
 template <class Integer, bool by_reference>
 [[gnu::always_inline]] inline bool add_gemm_arguments(const char* frame, std::uint64_t& sum) {
     using Option = std::conditional_t<by_reference, unsigned char, std::uint32_t>;

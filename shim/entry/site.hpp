@@ -65,7 +65,7 @@ struct Site {
     LoadedObject* provider;
     LoadedObject* caller;              ///< the calling object; nullptr if the code is outside every object
     LoadedObject* caller_behind_shim;  ///< if the caller is the shim, the library that the shim called and that then
-                                       ///< called `entry`
+                                       ///< called `entry`; otherwise nullptr
 
     // The express lane reads the members above, and the members from `number` to `rules`. They lie in two cache
     // lines.
@@ -73,9 +73,9 @@ struct Site {
     std::atomic<std::uint64_t> binding_stamp;  ///< load_generation() when the call site was bound to its provider
     ArgumentKeyLayout keyed;                   ///< tells which arguments distinguish the calls of the call site
     EntryIndex entry;                          ///< the entry point that was called
-    bool is_blas;  ///< false if the shim leaves calls alone, because the provider is no BLAS, or cuBLAS or the driver
-                   ///< calls itself
-    bool ambiguous;     ///< true if importers of the function bind to several libraries, see FunctionBinding
+    bool is_blas;    ///< false if the shim leaves the calls alone, because the provider is no BLAS, or because cuBLAS
+                     ///< or the CUDA driver calls one of its own functions
+    bool ambiguous;  ///< true if importers of the function bind to several libraries, see FunctionBinding
     bool by_importers;  ///< true if the caller does not import the function; the call site is then bound again when
                         ///< objects are added
     std::atomic<bool> forwards_while_bound;  ///< true if calls are forwarded by a gate that only checks the binding
@@ -123,7 +123,8 @@ inline bool is_existing_shared_site(const Site& site) { return is_shared_site(si
 /// Returns true if a call site with this return address is alive.
 inline bool is_live_return_address(std::uintptr_t address) { return address > return_address_of_unfinished_site; }
 
-/// Returns true if no object that was loaded after the call site was bound could change the binding.
+/// Returns true if the call site's binding to its provider still holds, because no object was loaded since that could
+/// change it.
 [[gnu::always_inline]] inline bool is_binding_current(const Site& site) {
     return !site.by_importers || site.binding_stamp.load(std::memory_order_relaxed) == quick_load_generation();
 }

@@ -2,9 +2,9 @@
 // target of the call site, with all argument registers and the whole stack unchanged. So a call that the shim does not
 // govern costs only a few instructions, whatever its signature, and exceptions and longjmp pass as without the shim.
 //
-// Before the jump only r10, r11 and the flags change. The calling convention lets a function change these at its entry.
-// A call site (shim/entry/site.hpp) has its return address at offset 0 and its target at offset 8. The gates save a
-// call's arguments and call C++ functions, which shim/entry/gate.hpp declares.
+// Before it jumps to a target, an entry point changes only r10, r11 and the flags. The calling convention lets a
+// function change these at its entry. A call site (shim/entry/site.hpp) has its return address at offset 0 and its
+// target at offset 8. The gates save a call's arguments and call C++ functions, which shim/entry/gate.hpp declares.
 
 #include "shim/entry/entry_layout.h"
 
@@ -22,7 +22,7 @@ fp32shim_site_tables:
     .set entry_index, 0
 
 // A table of call sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at offset 8, and its
-// entries, pointers to call sites, from offset 16 on. No entry is null.
+// entries, pointers to call sites, from offset 16 on. No entry is null, so the code does not test for null.
 .macro entry
     .cfi_startproc
     endbr64
@@ -61,7 +61,7 @@ fp32shim_entries:
 #define ROW(symbol, family, form) named_entry symbol;
 #include "shim/table/functions.def"
 
-// The resolvers of the names, in the order of the entry points. The loader calls them, see
+// The resolvers of the functions' names, in the order of the entry points. The loader calls them, see
 // shim/sites/missing_names.cpp.
     .set resolver_index, 0
 .macro resolver
@@ -249,9 +249,9 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to,
-// or 0 if the call has to be governed. It does not change vector registers. On entry, r11 contains the address of the
-// call site.
+// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
+// 0 if the call has to be governed. fp32shim_express does not change vector registers, so they are not saved. On entry,
+// r11 contains the address of the call site.
     .balign 64
     .hidden fp32shim_express_gate
     .globl  fp32shim_express_gate

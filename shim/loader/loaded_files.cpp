@@ -237,8 +237,8 @@ bool is_loaded(const record::LoadedFile& file) {
     return false;
 }
 
-/// Adds the files of all loaded objects and of closed ones to `list`. Tells `notes` if a lookup bypassed the shim,
-/// and if the list is incomplete. Precondition: an elf::ReadGuard is held.
+/// Adds the files of all loaded objects and of closed libraries to `list`. Tells `notes` if a lookup bypassed the
+/// shim, and if the list is incomplete. Precondition: an elf::ReadGuard is held.
 template <class List, class Notes>
 void add_all_files(List& list, Notes& notes) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
@@ -247,7 +247,7 @@ void add_all_files(List& list, Notes& notes) {
     const bool counts_driver_lookup = notes_bypassing_driver_calls.load(std::memory_order_relaxed) &&
                                       has_bypassing_driver_lookup.load(std::memory_order_relaxed);
     if (counts_driver_lookup || has_bypassing_lookup.load(std::memory_order_relaxed)) notes.mark_bypassing_lookup();
-    // If objects were being unloaded when this process was forked, their names are lost.
+    // If objects were being unloaded when this process was forked, their names are lost, so the list is incomplete.
     if (!elf::is_loader_list_complete() || closed_libraries.is_incomplete()) notes.mark_incomplete();
 }
 

@@ -24,42 +24,43 @@ void record_loaded_files(record::Recording& recording);
 /// elf::ReadGuard is held.
 void record_loaded_file(record::LoadedFileList& objects, const link_map* map);
 
-/// From this call on, a file is written with the fact whether its calls of getenv may bypass the shim. If they
+/// From this call on, a file is written with the fact whether its calls to getenv may bypass the shim. If they
 /// cannot, and the file was not seen to ask for ONEDNN_VERBOSE, a oneDNN in the file has executed nothing.
 void enable_getenv_bypass_check();
 
-/// From this call on, a file is written with the fact whether its calls of the CUDA driver bypass the shim.
+/// From this call on, a file is written with the fact whether its calls to the CUDA driver bypass the shim.
 void enable_driver_bypass_check();
 
 /// Remembers that dlsym gave the program one of the CUDA driver's own functions, because the settings did not ask for
 /// kernels. This counts as a bypass only if the settings ask for kernels later.
 void note_bypassing_driver_lookup();
 
-/// Writes the files that dlclose of `handle` may unload, and whether they call products past the shim. If there is no
-/// recording (`objects` is nullptr), keeps them in memory, provided that keep_closed_files() was called. Thread-safe.
+/// Writes the files that dlclose of `handle` may unload, and whether they call functions of a BLAS past the shim. If
+/// there is no recording (`objects` is nullptr), keeps them in memory, provided that keep_closed_files() was called.
+/// Thread-safe.
 void record_files_before_closing(record::LoadedFileList* objects, const void* handle);
 /// Makes record_files_before_closing() keep files in memory. Called as soon as this process is to have a recording,
 /// or the mark of a process without a recording.
 void keep_closed_files();
 
-/// Writes every loaded file into the recording, and whether it calls products past the shim. Changes nothing that
-/// other code uses, so products may still be called afterwards.
+/// Writes every loaded file into the recording, and whether it calls functions of a BLAS past the shim. Changes
+/// nothing that other code uses, so products may still be called afterwards.
 void record_files_at_exit(record::LoadedFileList& objects);
 
-/// Writes every loaded file into the mark of a process without a recording, and whether it calls products past the
-/// shim.
+/// Writes every loaded file into the mark of a process without a recording, and whether it calls functions of a BLAS
+/// past the shim.
 void record_files_at_exit(record::UnrecordedProcessMark& mark);
 
 /// Returns true if nothing was loaded since the last walk for this recording, by this process or by its parent before
 /// a fork.
 bool has_loaded_nothing_since(const record::Recording& recording);
 
-/// Returns true if a loaded object is known to call products past the shim. Looks at all references again, since
-/// some may have been bound since the last walk.
+/// Returns true if a loaded object is known to call functions of a BLAS past the shim. Looks at all references again,
+/// since some may have been bound since the last walk.
 bool any_object_bypasses_shim();
 
-/// Remembers that dlsym gave the program a product's function that is not an entry point of the shim. Also writes
-/// this into the recording, unless `objects` is nullptr.
+/// Remembers that dlsym gave the program a function that multiplies but is not an entry point of the shim. Also
+/// writes this into the recording, unless `objects` is nullptr.
 void note_bypassing_lookup(record::LoadedFileList* objects);
 
 }  // namespace fp32shim

@@ -179,7 +179,7 @@ bool mark_unloaded_objects() {
     bool any = false;
     for (std::atomic<LoadedObject*>& bucket : buckets) {
         for (LoadedObject* known = bucket.load(std::memory_order_acquire); known != nullptr; known = known->next) {
-            // This walk or a later one found the object.
+            // If this walk or a later one found the object, it is loaded.
             if (known->stamp.load(std::memory_order_acquire) >= walk) continue;
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }

@@ -101,9 +101,9 @@ inline bool is_own_variable(const elf::ObjectTables& object, const FunctionImpor
     return symbol.st_shndx != SHN_UNDEF && (symbol.st_info & 15) == STT_OBJECT;
 }
 
-/// Returns the index of the object's import of `function` in its symbol table, or -1. An object imports a name if it
-/// has a relocation against the name, even if it also defines the name (PyPI's torch calls its own `sgemm_` through
-/// its procedure linkage table).
+/// Returns the index, in the object's symbol table, of the symbol by which the object imports `function`, or -1 if it
+/// does not import it. An object imports a name if it has a relocation against the name, even if it also defines the
+/// name (PyPI's torch calls its own `sgemm_` through its procedure linkage table).
 std::int32_t find_import_symbol(LoadedObject& object, FunctionIndex function);
 
 /// Marks the records of objects that are no longer in the loader's list. Returns true if it marked any. Costs two

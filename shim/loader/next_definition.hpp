@@ -9,9 +9,9 @@
 
 namespace fp32shim {
 
-/// Returns the address of the first definition of `name` after the shim in load order. If there is none, returns that
-/// of the first definition before the shim, or 0. The definition belongs to another preloaded library or to the C
-/// library. Does not call the loader.
+/// Returns the address of the first definition of `name` after the shim in load order. If there is none, returns the
+/// address of the first definition before the shim, or 0 if there is none either. The definition belongs to another
+/// preloaded library or to the C library. Does not call the loader.
 ElfW(Addr) next_definition(std::string_view name);
 
 /// The function that a hook of the shim replaces and then calls. It belongs to the C library or to another preloaded

@@ -153,7 +153,7 @@ bool handle_scope_contains(const void* handle, const link_map* object) {
 }
 
 NextDefinition find_by_rtld_next(const LoadedObject* caller, std::string_view name, std::string_view version) {
-    // For callers outside the global scope, RTLD_NEXT never finds the shim.
+    // For a caller outside the global scope, RTLD_NEXT never finds the shim, and the second loop finds nothing.
     const elf::SearchScope global = elf::global_scope();
     std::size_t i = 0;
     while (i < global.count() && (caller == nullptr || global.at(i) != caller->map)) ++i;

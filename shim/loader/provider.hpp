@@ -24,7 +24,7 @@ struct FunctionBinding {
     void* address = nullptr;
     /// True if the caller does not import the name; the binding is then valid until objects are added.
     bool by_importers = false;
-    /// True if the caller does not import the name, and its importers bind to different libraries.
+    /// True if the caller does not import the name, and the objects that import it bind it to different libraries.
     bool ambiguous = false;
 };
 
@@ -41,11 +41,11 @@ bool is_provided(std::string_view name, std::string_view version);
 /// Returns the result of dlsym with RTLD_DEFAULT, called from `caller`, as if the shim were not loaded.
 FunctionBinding find_by_rtld_default(const LoadedObject* caller, std::string_view name, std::string_view version);
 
-/// Returns the result of dlsym on this handle of dlopen, as if the shim were not loaded. In glibc, a handle is the
-/// object's link_map.
+/// Returns the result of dlsym with `handle`, which dlopen has returned, as if the shim were not loaded. In glibc, a
+/// handle is the object's link_map.
 FunctionBinding find_by_handle(const void* handle, std::string_view name, std::string_view version);
 
-/// Returns true if dlsym on this handle of dlopen searches the object.
+/// Returns true if dlsym with `handle`, which dlopen has returned, searches `object`.
 bool handle_scope_contains(const void* handle, const link_map* object);
 
 /// The result of dlsym with RTLD_NEXT, as if the shim were not loaded.

@@ -203,8 +203,8 @@ constexpr ProductFamily legacy_family(blas::Operation operation, policy::Dtype d
     return {{Treatment::recognised, all, all}, operation, dtype, Batching::single};
 }
 
-/// Returns a family of cuBLAS functions that multiply nothing. The handle is their first argument, unless they create
-/// it.
+/// Returns a family of cuBLAS functions that multiply nothing and have `words` arguments. The handle is their first
+/// argument, unless they create it.
 constexpr StateFamily state_family(StateEffect effect, std::int8_t words) {
     ArgumentPositions all = argument_positions({}, effect == StateEffect::handle_created ? Role::other : Role::handle,
                                                ScalarPassing::by_pointer);
@@ -268,7 +268,8 @@ inline constexpr Roles
 
 }  // namespace roles
 
-/// Returns a family of functions of the CUDA driver.
+/// Returns a family of functions of the CUDA driver with `words` arguments. `at` is the index of the argument that
+/// StateEffect names.
 constexpr StateFamily driver_family(StateEffect effect, std::int8_t words, std::int8_t at) {
     ArgumentPositions all = argument_positions({}, Role::other, ScalarPassing::by_pointer);
     all.words = words;

@@ -62,7 +62,8 @@ constexpr std::array<bool, 256> first_letters = letters_that_begin_a_name();
 }  // namespace
 
 FunctionIndex find_function(const char* symbol) {
-    // Most names of a large library are mangled C++ names, which begin with an underscore.
+    // Most names of a large library are mangled C++ names, which begin with an underscore. This test rejects them
+    // without computing a hash.
     if (!first_letters[static_cast<unsigned char>(symbol[0])]) return -1;
     const std::string_view name = system::view(symbol);
     for (std::uint32_t bucket = system::gnu_hash(name) % bucket_count; buckets[bucket] >= 0;

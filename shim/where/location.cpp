@@ -134,14 +134,14 @@ bool CallLocation::read_frame(const CallStack& stack, std::size_t index, record:
     const bool has_caller = self.site_->caller != nullptr;
     if (!has_caller || index + 1 < self.size) return self.read_python_frame(index, frame);
     const LoadedObject& caller = *self.site_->caller;
-    // A call site that many callers share knows only their object.
+    // A shared call site stands for several callers in one object, so only their object is known.
     const bool is_known = !is_shared_site(*self.site_);
     frame = self.frame_in(caller,
                           is_known ? self.site_->kept_return_address.load(std::memory_order_relaxed) : caller.base);
     return true;
 }
 
-/// Reads a stack of compiled functions, which begins with the caller of the BLAS function.
+/// Reads at most `max_callers` compiled functions of the stack, from the caller of the BLAS function outwards.
 void CallLocation::read_native_callers(std::size_t max_callers) {
     read_native_stack(max_callers, unwind_cache(), buffer_->native);
     read = read_native_frame;

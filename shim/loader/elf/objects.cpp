@@ -242,7 +242,7 @@ namespace {
 //     struct link_namespaces { link_map *_ns_loaded; unsigned _ns_nloaded; … } _dl_ns[16]; size_t _dl_nns;
 //     two recursive locks, three from 2.35 on; unsigned long long _dl_load_adds;
 // The fields between _ns_nloaded and _dl_nns differ between versions, so the offset is found by the values that must
-// be there. The result was compared with dl_iterate_phdr on 2.31, 2.36 and 2.41.
+// be there. The result was compared with dl_iterate_phdr on glibc 2.31, 2.36 and 2.41.
 struct LinkNamespace {
     const link_map* list;
     std::uint32_t count;
@@ -316,11 +316,12 @@ bool is_readable(ElfW(Addr) address) {
 
 using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
-// Uses the loader's private fields if they were found.
+// Takes the headers from the loader's private fields or, if these were not found, from the auxiliary vector (for the
+// main program) or the file's header in memory.
 ProgramHeaders program_headers(const link_map* map) {
     if (const PrivateLinkMapFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
-    // A normal linker maps the file's header at the base of every shared object.
+    // Ordinary linkers lay out a shared object so that the file's header lies at the object's base (`l_addr`).
     const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
     if (header == nullptr || !is_readable(map->l_addr) || header->e_ident[0] != ELFMAG0 ||
         header->e_ident[1] != ELFMAG1)
@@ -360,8 +361,8 @@ bool is_still_mapped(const link_map* map) {
     return false;
 }
 
-// The result of the check in a forked child: the child's fork_generation(), and a bit that is set if every object of
-// the loader's list was mapped.
+// What is_loader_list_complete() found in a forked child: the child's fork_generation(), and a bit that is set if
+// every object of the loader's list was mapped.
 //
 //     63                32 31 1     0
 //     | fork_generation() | 0 | whole |

@@ -2,7 +2,8 @@
 //
 // The code uses no dl* function, for two reasons. A thread that waits for the calling thread may hold the loader's
 // lock, for example in a constructor that joins a thread which multiplies. Also, the shim's own `dlsym` uses the
-// code. The code calls nothing outside this library except getauxval and the resolvers of indirect functions.
+// code, which therefore must not call dlsym. The code calls nothing outside this library except getauxval and the
+// resolvers of indirect functions.
 //
 // The list is read without the loader's lock. Additions are safe, because the loader completes an entry before it
 // publishes it. Removals are not safe, so every reader holds a ReadGuard (readers.hpp), and the shim's dlclose waits

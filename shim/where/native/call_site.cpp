@@ -56,7 +56,7 @@ std::string_view recorded_name(const LoadedObject& object, std::string_view exec
     return object.map->l_name[0] == '\0' && !executable.empty() ? system::base_name(executable) : object.name;
 }
 
-/// Makes the texts of a call site. Precondition: site.caller is not nullptr.
+/// Makes the texts of a call site. Returns nullptr if there is no memory. Precondition: site.caller is not nullptr.
 const policy::CallSiteText* make_call_site(const Site& site, std::string_view executable) {
     const LoadedObject& caller = *site.caller;
     const std::uintptr_t return_address = site.kept_return_address.load(std::memory_order_relaxed);

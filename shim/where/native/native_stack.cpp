@@ -40,7 +40,7 @@ std::uintptr_t without_signature(std::uintptr_t address) {
     return address;
 }
 
-/// Returns the readable segment of an object that contains an address, or an empty span if there is none.
+/// Returns the bytes of the object's readable segment that contains `address`, or an empty span if there is none.
 std::span<const std::uint8_t> readable_segment(const link_map* map, std::uintptr_t address) {
     for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
         const std::uintptr_t begin = map->l_addr + segment.p_vaddr;
@@ -83,7 +83,8 @@ bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
     const LoadedObject* const object = object_containing(instruction);
     if (is_signal_return(instruction + 1)) entry.rule.kind = FrameRule::FrameKind::signal;
     if (object == nullptr) {
-        // Stacks leave out this code as they leave out the shim's own functions, because no file contains it.
+        // Stacks leave out the kernel's code that ends a signal handler, because no file contains it. So it is
+        // treated like the shim's own functions.
         if (entry.rule.kind == FrameRule::FrameKind::signal) entry.object = CachedRule::own_object;
         return entry;
     }
@@ -123,7 +124,7 @@ class StackMemory {
 
   private:
     /// Returns true if the page of an address is readable. If the page lies less than a mebibyte above the known
-    /// pages, also checks the pages in between.
+    /// pages, also checks the pages in between, so that the known pages stay one range.
     [[gnu::noinline, gnu::cold]] bool find_pages(std::uintptr_t address) {
         constexpr std::uintptr_t near = 1 << 20;
         const std::uintptr_t page = address / page_size * page_size;
@@ -215,7 +216,8 @@ bool step_by_signal(StackMemory& memory, Registers& registers) {
 #endif
 }
 
-/// Replaces `registers` by those of the caller. Returns the reason if the stack ends at the current function.
+/// Replaces `registers` by those of the caller. Returns the reason if the stack ends at the current function,
+/// otherwise nullopt.
 std::optional<NativeStack::StackEnd> step(const FrameRule& rule, StackMemory& memory, Registers& registers) {
     switch (rule.kind) {
         case FrameRule::FrameKind::call:

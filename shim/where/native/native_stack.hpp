@@ -3,9 +3,10 @@
 // loader's lock.
 //
 // Nothing here allocates, waits or calls the loader. A wrong table gives a wrong or short stack but no crash, because
-// a system call checks that each page is readable. The answers are kept until the walk leaves this run of pages. A
-// crash is possible only if a wrong table leads into the stack of a coroutine and this stack is freed after the
-// check. Each thread keeps the unwind rules that it has found until objects are loaded or unloaded.
+// a system call checks that each page is readable. The pages that were found readable are remembered as one range,
+// and are not checked again until the walk leaves this range. A crash is possible only if a wrong table leads into
+// the stack of a coroutine and this stack is freed after the check. Each thread keeps the unwind rules that it has
+// found until objects are loaded or unloaded.
 #pragma once
 
 #include <array>

@@ -12,8 +12,7 @@ namespace fp32shim::where {
 /// The length of the longest symbol name that is read. Longer names are treated as unknown.
 inline constexpr std::size_t symbol_limit = 2048;
 
-/// The largest distance from the beginning of a function without a size to an address that still counts as part of
-/// it.
+/// A function whose symbol has no size is taken to reach less than this number of bytes from its beginning.
 inline constexpr std::uint64_t reach_without_size = 64 << 10;
 
 /// Returns true if the symbol is a defined function with a name.

@@ -108,13 +108,14 @@ class TableReader {
 };
 
 /// Returns a reader of the bytes from `address` to the end of the segment. The reader is empty if the address is
-/// outside.
+/// outside the segment.
 TableReader bytes_from_address(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     const std::uintptr_t distance = address - reinterpret_cast<std::uintptr_t>(segment.data());
     return distance < segment.size() ? TableReader(segment.subspan(distance), pages) : TableReader();
 }
 
-/// Returns the entry of .eh_frame at `address`, without its size field.
+/// Returns a reader of the .eh_frame entry at `address`, without the entry's size field. If there is no valid entry,
+/// the reader is empty.
 TableReader entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     constexpr std::uint32_t size_is_long = 0xffffffff;
     TableReader bytes = bytes_from_address(segment, pages, address);
@@ -190,7 +191,7 @@ bool read_augmentation(const char* letters, TableReader& bytes, CommonEntry& com
                 common.is_signal = true;
                 break;
             case 'B':
-                break;  // aarch64: return addresses are signed with key B instead of key A
+                break;  // aarch64: return addresses are signed with key B, not A, which does not matter here
             default:
                 return false;
         }
@@ -257,7 +258,8 @@ class CfaInterpreter {
         if (value < INT32_MIN || value > INT32_MAX) offsets_fit_ = false;
         return static_cast<std::int32_t>(value);
     }
-    /// Multiplies `factor` by the data alignment factor of the CIE. The numbers of damaged tables wrap around.
+    /// Multiplies `factor` by the data alignment factor of the CIE. Wraps around if a damaged table has too large
+    /// numbers.
     std::int64_t times_step(std::uint64_t factor) const {
         return static_cast<std::int64_t>(factor * static_cast<std::uint64_t>(common_.data_step));
     }
@@ -297,8 +299,9 @@ class CfaInterpreter {
         state.rule.frame_is_loaded = false;
         state.rule.frame_offset = offset(from_register);
     }
-    /// Reads an expression `register plus offset`, optionally followed by a load from there. Returns the register's
-    /// number, or UINT64_MAX for any other expression.
+    /// Reads an expression `register plus offset`, optionally followed by a load from there. Stores the offset in
+    /// `from_register`, and stores true in `is_loaded` if there is a load. Returns the register's number, or
+    /// UINT64_MAX for any other expression.
     std::uint64_t read_expression(TableReader bytes, std::int64_t& from_register, bool& is_loaded) {
         constexpr std::uint8_t load = 0x06, first_register = 0x70, last_register = 0x8f;
         const auto code = bytes.read<std::uint8_t>();
@@ -323,7 +326,8 @@ class CfaInterpreter {
         const std::uint64_t base = read_expression(program.next_part(program.read_uleb()), from_register, is_loaded);
         const std::uint8_t index = forget(number), base_index = index_of(base);
         if (!is_followed(index)) return;
-        // A function that aligns its stack saves all registers relative to one and the same register.
+        // A function that aligns its stack saves all registers relative to one and the same register. If a table
+        // names a second one, the saved register counts as lost.
         const bool is_first = state.rule.from_register == 0;
         if (is_loaded || base_index > stack_pointer_index || (!is_first && base_index != state.rule.base_register))
             return set_lost(number);

@@ -38,7 +38,7 @@ struct FrameRule {
         stack_pointer_index;  ///< index of the register from which the frame's address is computed
     std::uint8_t base_register =
         stack_pointer_index;  ///< index of the register from which the values in `from_register` are found
-    /// The frame's address is stored in memory, at the value of `frame_register` plus `frame_offset`.
+    /// True if the frame's address is stored in memory, at the value of `frame_register` plus `frame_offset`.
     bool frame_is_loaded = false;
     std::uint8_t saved = 0;  ///< bit i is set if the caller's value of register i is in memory; if no bit is set, the
                              ///< value is unchanged

@@ -96,7 +96,7 @@ std::optional<PythonReader> PythonReader::find_interpreter(FindSymbol find_symbo
     python.is_readable_ = is_readable;
     const auto get_version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
     python.is_shutting_down_ = reinterpret_cast<int (*)()>(find_symbol("Py_IsFinalizing"));
-    if (python.is_shutting_down_ == nullptr)  // the name before 3.13 has an underscore
+    if (python.is_shutting_down_ == nullptr)  // the name before Python 3.13 has an underscore
         python.is_shutting_down_ = reinterpret_cast<int (*)()>(find_symbol("_Py_IsFinalizing"));
     python.this_thread_ = reinterpret_cast<void* (*)()>(find_symbol("PyGILState_GetThisThreadState"));
     python.code_type_ = find_symbol("PyCode_Type");
@@ -166,7 +166,7 @@ std::optional<std::int32_t> PythonReader::instruction_offset(const char* frame, 
 }
 
 /// Returns true if a frame and its code object can be read and look valid. Only the innermost frame needs this check,
-/// because the interpreter keeps the frames of its callers valid.
+/// because the interpreter keeps the frames of the innermost function's callers valid.
 [[gnu::always_inline]] inline bool PythonReader::leads_to_code(const char* frame) const {
     if (!can_read(frame, frame_size)) return false;
     if (belongs_to_interpreter(frame)) return true;
@@ -175,7 +175,7 @@ std::optional<std::int32_t> PythonReader::instruction_offset(const char* frame, 
 }
 
 const char* PythonReader::innermost_frame() const {
-    // Python frees the states and frames of other threads while it shuts down.
+    // Python frees the states and frames of other threads while it shuts down, so no frame is read then.
     if (is_shutting_down()) return nullptr;
     const char* const thread = own_thread_state();
     if (thread == nullptr) return nullptr;
@@ -221,8 +221,8 @@ void PythonReader::read_stack(PythonStack& stack) const {
 std::uint64_t PythonReader::stack_key() const {
     const char* const innermost = innermost_frame();
     if (innermost == nullptr) return is_shutting_down() ? key_at_shut_down : key_of_no_frames;
-    // The loop is compiled twice, so that the version without copies of the bytecode, which nearly all programs use,
-    // is short.
+    // The loop is compiled twice, so that the loop for interpreters without copies of the bytecode, which nearly all
+    // programs use, is short.
     const auto key_of = [&](auto has_copies) {
         std::uint64_t key = key_of_no_frames;
         const char* frame = innermost;
@@ -332,7 +332,7 @@ std::string_view PythonReader::function_of(const PythonLocation& location, std::
 }
 
 std::string_view PythonReader::read_text(const char* text, std::span<char> buffer) const {
-    // A subclass of str has another layout.
+    // A subclass of str has another layout, so its text is not read.
     if (text == nullptr || pointer(text, layout_.object_type) != text_type_) return {};
     const std::uint32_t state = string_state(text);
     const std::uint32_t bytes_per_character = state & kind_mask;

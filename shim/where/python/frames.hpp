@@ -16,7 +16,7 @@ namespace fp32shim::where {
 /// The frames of a thread, innermost first. Valid while their functions run.
 struct PythonStack {
     static constexpr std::size_t capacity = 256;
-    const char* frames[capacity];  ///< _PyInterpreterFrame or, before 3.11, PyFrameObject
+    const char* frames[capacity];  ///< _PyInterpreterFrame or, before Python 3.11, PyFrameObject
     std::size_t count = 0;
     bool is_cut = false;  ///< true if outer frames were left out because `frames` was full
 };
@@ -50,9 +50,9 @@ class PythonReader {
     LayoutCheck verify_layout() const;
 
     /// Returns a key of the calling thread's stack. Stacks at the same instructions of the same functions have equal
-    /// keys; other stacks have equal keys with a chance of 2^-64. Never 0. Before 3.12, a function may be mistaken
-    /// for a deleted function that was at its address. Both then have the same first line, and file names and line
-    /// tables of equal size, beginning and end.
+    /// keys; other stacks have equal keys with a chance of 2^-64. Never 0. Before Python 3.12, a function may be
+    /// mistaken for a deleted function that was at its address. Both then have the same first line, and file names
+    /// and line tables of equal size, beginning and end.
     std::uint64_t stack_key() const;
     static constexpr std::uint64_t key_of_no_frames = 1;  ///< stack_key() of a thread that runs no Python function
     static constexpr std::uint64_t key_at_shut_down = 2;  ///< stack_key() once the interpreter has begun to shut down
@@ -75,8 +75,8 @@ class PythonReader {
     /// of a file name that are not UTF-8 stay unchanged.
     std::string_view file_of(const PythonLocation& location, std::span<char> buffer) const;
 
-    /// Returns the function's qualified name (its plain name before 3.11) as UTF-8, stored in `buffer`. A name that
-    /// does not fit ends in `…`.
+    /// Returns the function's qualified name (its plain name before Python 3.11) as UTF-8, stored in `buffer`. A name
+    /// that does not fit ends in `…`.
     std::string_view function_of(const PythonLocation& location, std::span<char> buffer) const;
 
   private:
@@ -99,7 +99,7 @@ class PythonReader {
     const void* text_type_ = nullptr;
     const void* bytes_type_ = nullptr;
     std::uint64_t instruction_mask_ =
-        UINT64_MAX;  ///< the mask of the instruction in the word at `frame_instruction`, which is an int before 3.11
+        UINT64_MAX;  ///< the mask of the instruction in the word at `frame_instruction`, an int before Python 3.11
     PythonLayout layout_{};
 };
 

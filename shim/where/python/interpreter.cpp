@@ -19,7 +19,7 @@ namespace {
 
 using record::PythonReaderState;
 
-/// The interpreter, whose stacks were perhaps not examined yet.
+/// The interpreter that search() found; nullptr if none was found yet. Perhaps its stacks were not examined yet.
 constinit std::atomic<const PythonReader*> found_python{nullptr};
 constinit std::atomic<const PythonReader*> verified_python{
     nullptr};  ///< the interpreter, once a stack with frames was examined and looks valid
@@ -121,8 +121,8 @@ const PythonReader* search() {
     return found;
 }
 
-/// Python's own functions for reading its stack. PyEval_GetFrame returns a borrowed reference; the other functions
-/// return new references to frames and code objects.
+/// Python's own functions for reading its stack. `frame` (PyEval_GetFrame) returns a borrowed reference. `code_of`
+/// and `caller_of` return new references, which have to be passed to `release`.
 struct PythonApi {
     int (*holds_gil)() = nullptr;
     void* (*frame)() = nullptr;

@@ -5,8 +5,8 @@
 namespace fp32shim::where {
 namespace {
 
-// Offsets in 64-bit builds, from the headers of 3.9.2, 3.10.4, 3.11.2 and 3.12.3. The offsets do not change within a
-// minor version.
+// Offsets in 64-bit builds, from the headers of CPython 3.9.2, 3.10.4, 3.11.2 and 3.12.3. The offsets do not change
+// within a minor version.
 constexpr PythonLayout python_3_9 = {.instruction_form = InstructionForm::byte_offset,
                                      .line_table_form = LineTableForm::lnotab,
                                      .thread_frame = 24,
@@ -70,7 +70,8 @@ constexpr PythonLayout python_3_12 = [] {
     return layout;
 }();
 
-/// The indices of words of _Py_DebugOffsets. The beginning of this structure is the same in all versions.
+/// For each field that the shim reads, the index of the word of _Py_DebugOffsets that holds the field's offset, or
+/// no_word. The beginning of _Py_DebugOffsets is the same in all versions of Python.
 struct DebugOffsetWords {
     std::uint16_t thread_current_frame, thread_id;
     std::uint16_t frame_previous, frame_executable, frame_instr_ptr, frame_owner, frame_tlbc_index;
@@ -81,7 +82,7 @@ struct DebugOffsetWords {
 };
 constexpr std::size_t no_word = 0;
 
-// Sources: Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14.
+// Sources: Include/internal/pycore_runtime.h of CPython 3.13, pycore_debug_offsets.h of CPython 3.14.
 constexpr DebugOffsetWords words_3_13 = {23, 24, 29,      30, 31, 33, no_word, 35, 37, 38,
                                          39, 43, no_word, 45, 65, 66, 68,      69, 70};
 constexpr DebugOffsetWords words_3_14 = {26, 27, 32, 33, 34, 36, 38, 40, 42, 43, 44, 48, 49, 51, 75, 76, 78, 79, 80};
@@ -120,15 +121,15 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
                            .text_length = offset(words.unicode_length),
                            .text_state = offset(words.unicode_state),
                            .text_ascii = offset(words.unicode_asciiobject_size)};
-    // _Py_DebugOffsets lacks some fields, but their positions are fixed. The version follows six numbers, the first
-    // of which is the first line. `_co_firsttraceable`, `co_extra` and, if there are copies, the pointer to the
-    // copies lie in this order directly before the bytecode.
+    // _Py_DebugOffsets lacks some fields, but their positions are fixed. The code object's version follows six
+    // numbers, of which the first is its first line. `_co_firsttraceable`, `co_extra` and, if there are copies, the
+    // pointer to the copies lie in this order directly before the bytecode.
     layout.code_first_traceable =
         static_cast<std::int16_t>(layout.code_bytecode - (has_copies ? 3 : 2) * sizeof(void*));
     layout.code_version = static_cast<std::int16_t>(layout.code_first_line + 6 * sizeof(std::int32_t));
     layout.text_other = static_cast<std::int16_t>(
         layout.text_ascii + 2 * sizeof(void*));  // the length and address of the UTF-8 copy lie in between
-    if (has_copies) {  // only in free-threaded 3.14, because in 3.13 all threads still share one bytecode
+    if (has_copies) {  // only in free-threaded Python 3.14; in 3.13 all threads still share one bytecode
         layout.frame_bytecode_index = offset(words.frame_tlbc_index);
         layout.code_bytecode_copies = offset(words.code_co_tlbc);
         layout.text_kind_bit = 8;  // `interned` is a separate byte before `kind`
@@ -184,8 +185,8 @@ std::int64_t line_in_ranges(Table table, std::int64_t line, int offset) {
     return 0;
 }
 
-/// Reads the numbers of an entry of the table. Each byte has six bits of a number, the lowest bits first. Bit 6 means
-/// that another byte follows.
+/// Reads the numbers of an entry of a table of lines in the form `locations`. Each byte has six bits of a number, the
+/// lowest bits first. Bit 6 means that another byte follows.
 class LineEntryReader {
   public:
     LineEntryReader(Table table, std::size_t position) : table_(table), position_(position) {}

@@ -10,16 +10,17 @@ namespace fp32shim::where {
 
 /// The form in which a frame stores its current instruction.
 enum class InstructionForm : std::uint8_t {
-    byte_offset,  ///< an int, the number of bytes from the first instruction (3.9)
-    unit_offset,  ///< an int, the number of units of two bytes from the first instruction (3.10)
-    pointer,      ///< the instruction's address (from 3.11 on)
+    byte_offset,  ///< an int, the number of bytes from the first instruction (Python 3.9)
+    unit_offset,  ///< an int, the number of units of two bytes from the first instruction (Python 3.10)
+    pointer,      ///< the instruction's address (from Python 3.11 on)
 };
 
 /// The encoding of a code object's table of lines.
 enum class LineTableForm : std::uint8_t {
-    lnotab,     ///< the form of 3.9, described in CPython's Objects/lnotab_notes.txt
-    ranges,     ///< the form of 3.10, described in that version's Objects/lnotab_notes.txt
-    locations,  ///< the form since 3.11, described in Objects/locations.md and later in InternalDocs/code_objects.md
+    lnotab,     ///< the form of Python 3.9, described in CPython's Objects/lnotab_notes.txt
+    ranges,     ///< the form of Python 3.10, described in that version's Objects/lnotab_notes.txt
+    locations,  ///< the form since Python 3.11, described in Objects/locations.md and later in
+                ///< InternalDocs/code_objects.md
 };
 
 /// The offsets of fields in one version of CPython, in bytes. The value -1 means that this version has no such field.
@@ -34,14 +35,14 @@ struct PythonLayout {
     std::int16_t frame_code;  ///< a strong reference, whose lowest bits may hold a tag
     std::int16_t frame_instruction;
     std::int16_t frame_owner = -1;  ///< a char; 1 means a generator, 3 or more the interpreter itself
-    /// An int, the number of the frame's copy of the bytecode. Only free-threaded 3.14 has it.
+    /// An int, the number of the frame's copy of the bytecode. Only free-threaded Python 3.14 has it.
     std::int16_t frame_bytecode_index = -1;
     std::int16_t code_file, code_name, code_line_table, code_first_line;
-    std::int16_t code_version = -1;   ///< an unsigned number that no other code object has, or 0; from 3.12 on
+    std::int16_t code_version = -1;   ///< an unsigned number that no other code object has, or 0; from Python 3.12 on
     std::int16_t code_bytecode = -1;  ///< the place of the first instruction
     std::int16_t code_first_traceable =
         -1;  ///< an int, the number of units from the first instruction to the function's body
-    /// The pointer to an array of copies, one per thread. Only free-threaded 3.14 has it.
+    /// The pointer to an array of copies of the bytecode, one per thread. Only free-threaded Python 3.14 has it.
     std::int16_t code_bytecode_copies = -1;
     std::int16_t object_type;
     std::int16_t bytes_size, bytes_data;
@@ -54,8 +55,8 @@ struct PythonLayout {
 };
 
 /// Returns the layout of a version (PY_VERSION_HEX), or nothing if the version is unknown. `runtime` is the address
-/// of the interpreter's `_PyRuntime`. From 3.13 on, the layout is read from the description at the beginning of
-/// `_PyRuntime`.
+/// of the interpreter's `_PyRuntime`. From Python 3.13 on, the layout is read from the description at the beginning
+/// of `_PyRuntime`.
 std::optional<PythonLayout> python_layout_of(std::uint32_t version, const void* runtime);
 
 /// Returns the line of the instruction at this offset in bytes, or 0 if the instruction has no line. `first_line` is

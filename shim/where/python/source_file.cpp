@@ -53,7 +53,7 @@ std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
     return {ends, count};
 }
 
-/// Reads a file into `file`. Returns the reason if it cannot be used, otherwise an empty text.
+/// Reads the file at `file.path` into `file`. Returns the reason if the file cannot be used, otherwise an empty text.
 std::string_view read_into(SourceFile& file) {
     const system::RawFile opened(file.path.data());  // arena_copy() has added a NUL to the path
     struct stat status {};

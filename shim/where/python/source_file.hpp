@@ -24,9 +24,9 @@ struct SourceFile {
 };
 
 /// Returns a source file. Returns nullptr, and prints one line on stderr once, if the file cannot be read, is not a
-/// regular file, is empty, or is larger than 4 MiB. Does so too if the file was changed after the shim read its
-/// settings, because its lines may not be those that run, and if 256 files were already read. The first call for a
-/// file reads it; later calls make no system call. Thread-safe, lock-free, async-signal-safe.
+/// regular file, is empty, or is larger than 4 MiB. Also does this if the file was changed after the shim read its
+/// settings, because the lines that run may then be other ones, or if 256 files were already read. The first call for
+/// a file reads it; later calls make no system call. Thread-safe, lock-free, async-signal-safe.
 const SourceFile* source_file(std::string_view path);
 
 }  // namespace fp32shim::where
