@@ -73,8 +73,8 @@ constinit std::atomic<bool> has_another_root{false};
 
 /// Returns the value of a variable in the environment of a new program; empty if it is not set or cannot be read. The
 /// shim reads the environment before the kernel does, and must not crash where execve would return an error. If a
-/// variable is set several times, the shim's code takes the first entry, but the loader takes the last entry of its
-/// own variables; this function does the same.
+/// variable is set several times, this function returns the value that counts: the last one for the loader's
+/// variables (LD_...), as in the loader, and the first one for others, as in the shim.
 std::string_view value_of(char* const* environment, std::string_view name) {
     ReadablePages entries(elf::is_readable), texts(elf::is_readable);
     const auto has_text = [&](const char* text) { return texts.can_read(reinterpret_cast<std::uintptr_t>(text)); };
