@@ -84,7 +84,7 @@ struct CheckStep {
     double ends_at;
     void (*check)(CheckState& context, const CheckStep& step);
     const char* measures;  ///< name of a section or of a framework
-    int largest = 64;      ///< first of the arguments of largest_order(), with `products` and `share`
+    int largest = 64;      ///< `largest`, `products` and `share` are arguments of largest_order()
     int products = 0;
     double share = 0;
 };

@@ -41,7 +41,8 @@ ProcessOutcome run_process(const std::vector<std::string>& words, const Environm
 /// Returns the last line of `text` that is not empty.
 std::string last_line(const std::string& text);
 
-/// Describes the failure of a process, such as `status 3`, `signal 11` or `no answer in 20 s`.
+/// Describes the failure of a process, such as `status 3`, `signal 11` or `no answer in 20 s`. `limit` is the time in
+/// which the process had to answer.
 std::string describe_failure(const ProcessOutcome& ended, Clock::duration limit);
 
 }  // namespace gpu

@@ -420,7 +420,8 @@ void write_loaded_files_mark() {
         enable_getenv_bypass_check();
         mark.mark_onednn_log_requested();
     }
-    // If the settings were read but nothing is recorded, the log could perhaps not be opened.
+    // If the settings were read but nothing is recorded, perhaps the log could not be opened. So the request is noted
+    // only if the settings were not read.
     if (known_settings() == nullptr && value_at_start("FP32_MATMUL_KERNELS") == "1") {
         enable_driver_bypass_check();
         mark.mark_kernel_log_requested();

@@ -33,7 +33,8 @@ constinit std::atomic<bool> misses_kernels{false};
 constinit std::atomic<const record::Recording*> first_recording{nullptr};
 
 /// Returns true if this thread runs a product of cuBLAS that the shim governs, and the library of the product makes
-/// the launch. A launch by another library does not count, because the product may have been left by siglongjmp.
+/// the launch. A launch by another library does not count, because the program may have left the product by
+/// siglongjmp, so that `running` is out of date.
 bool is_inside_product(const Site& site, const Frame& frame) {
     return running.provider != nullptr && &frame < running.frame &&
            (site.caller == running.provider || site.caller_name().starts_with("libcublas"));

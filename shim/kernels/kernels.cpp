@@ -33,9 +33,9 @@ struct GpuImage {
     const LoadedObject* object;  ///< the object whose constants contain the image
     std::uint32_t loads;  ///< value of LoadedObject::loads when the image was noted; the object's value changes if
                           ///< the object is loaded again
-    bool is_of_nvidia;  ///< true if the image is NVIDIA's; its code is not read, because the names of its kernels
-                        ///< tell their formats
-    bool is_scanned;    ///< true if `codes` and `doubt` were filled from the image's code
+    bool is_of_nvidia;    ///< true if the image is NVIDIA's; its code is not read, because the names of its kernels
+                          ///< tell their formats
+    bool is_scanned;      ///< true if `codes` and `doubt` were filled from the image's code
     std::string_view doubt;  ///< a clause that says why the image's code does not tell all; empty if it does
     const KernelCode* codes;
     std::atomic<bool> is_loaded;
