@@ -24,7 +24,7 @@ struct Evidence {
     const FindingMap& findings;
     const JudgementFacts& judging;
 
-    /// Throws a Judgement with the variant's failure if one of these variants was not measured.
+    /// If one of `variants` was not measured, throws a Judgement with the failure of that variant.
     void need_variants(std::initializer_list<const char*> variants) const {
         for (const char* variant : variants) {
             const auto& failures = findings.values_of(std::string(variant) + "/failure");

@@ -170,8 +170,8 @@ bool agree(double audited, double measured) {
            (audited < largest_fp32_error && measured < largest_fp32_error);
 }
 
-/// Compares a product's audit with the measured errors, and sends the result. A product that ran at FP32, as it does
-/// on a GPU without TF32, has no audit.
+/// Compares a product's audit with the measured errors, and sends the result to the parent. If the product ran at
+/// FP32, as on a GPU without TF32, the result is right without an audit.
 void send_comparison(Worker& worker, const AuditSummary& found, const ResultErrors& measured) {
     const double row = found.errors.error_by(fp32shim::policy::ErrorMetric::row);
     const bool is_right = found.audits == 1 && agree(found.errors.norm, measured.norm) && agree(row, measured.row);

@@ -65,7 +65,7 @@ class RecordingSwitch {
     int (*reload_)();
     const std::string path_ = std::getenv("FP32_MATMUL_POLICY");
     std::string rules_;  // first content of the file: rules that hold whatever is recorded
-    std::string level_;  // level of the last reload
+    std::string level_;  // argument of the last call of record()
 };
 
 /// The kinds of calls, in the order of a round: directly to cuBLAS, and through the shim while it records nothing, at

@@ -28,8 +28,8 @@ constexpr record::KernelJudgement unknown =
 /// keeps the addresses of driver functions that it looked up past the shim.
 constinit std::atomic<bool> misses_kernels{false};
 
-/// The recording that was in force at the first launch. If a later recording is in force after a reload, a replayed
-/// graph may be older than this recording, which then lacks the graph's kernels.
+/// The recording that was in force at the first launch. A graph that is replayed after a reload, under a later
+/// recording, may have been made before that recording began. Then the later recording lacks the graph's kernels.
 constinit std::atomic<const record::Recording*> first_recording{nullptr};
 
 /// Returns true if this thread runs a product of cuBLAS that the shim governs, and the library of the product makes

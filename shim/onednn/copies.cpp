@@ -73,8 +73,8 @@ bool contains_one_of(const link_map* map, std::initializer_list<std::string_view
     });
 }
 
-/// Returns true if the object contains the beginning of a line that oneDNN prints. Objects without oneDNN may ask for
-/// ONEDNN_VERBOSE too: an interpreter for its program, or a library through which oneDNN asks.
+/// Returns true if the object contains the beginning of a line that oneDNN prints. An object without oneDNN may ask
+/// for ONEDNN_VERBOSE too, as an interpreter whose program asks, or as a library through which a oneDNN asks.
 bool contains_onednn(const link_map* map) { return contains_one_of(map, {"dnn_verbose", "dnnl_verbose"}); }
 
 /// Returns true if the code at `caller` is MKL-DNN before 1.1, which knows only the variable MKLDNN_VERBOSE. torch,

@@ -60,7 +60,7 @@ SiteTableHash find_collision_free_hash(std::size_t ways, AllOf all_of) {
 }
 
 /// Puts a live call site into its entry point's table. Lock-free. If another thread replaces the table at the same
-/// time, the site may be left out; the next call from it then adds it.
+/// time, the site may be left out; the next call from the site then adds it.
 void insert_into_site_table(Site& site);
 
 }  // namespace fp32shim
