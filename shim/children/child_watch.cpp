@@ -441,8 +441,8 @@ void count_missed_mark() {
 }
 
 void record_children_file(record::Recording& recording) {
-    // If `fp32shim run` waits for the run's end, it has made the file, and marks the recordings at the end if they
-    // need it. So this process marks nothing.
+    // If `fp32shim run` waits for the run's end, it has made the file, and marks the recordings at the end if it is
+    // needed. So this process marks nothing.
     if (!start.run.is_awaited && has_children_file()) recording.mark_children_file();
 }
 

@@ -50,8 +50,7 @@ struct DerivedSettings : policy::RuleNeeds {
     bool asks_onednn = false;           ///< copies of oneDNN are made to tell what they execute
     bool asks_kernels = false;          ///< the kernels that are launched on GPUs are recorded
     std::uint32_t gpu_times = 0;        ///< one product in this many is timed on its GPU; 0 if none is
-    std::uint8_t native_frames =
-        0;  ///< number of native callers that are recorded; 0 if only the call site is recorded
+    std::uint8_t native_frames = 0;     ///< number of recorded native callers; 0 if only the call site is recorded
 
     bool operator==(const DerivedSettings&) const = default;
 };
