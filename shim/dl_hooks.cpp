@@ -70,9 +70,9 @@ void warn_no_entry_left(const char* name) {
     system::stderr_line(line.view());
 }
 
-/// Returns the answer to a lookup that found the address `found`, which is an entry point of the shim. Returns
-/// `found` itself if no entry point is left, or if `found` is not code of a known object (data, another linker
-/// namespace, code of a hook).
+/// Returns the answer to a lookup of `name` that found the address `found`. The answer is an entry point of the shim
+/// that stands for `found`. It is `found` itself if no entry point is left, or if `found` is not code of a known
+/// object (data, another linker namespace, code of a hook).
 void* entry_point_for(const char* name, void* found) {
     // Some programs look up a function before each call. If the function is known, the loaded objects need not be
     // examined.
@@ -152,10 +152,11 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {
         found = real_lookup(handle, name, version);
         // If the loader found the name in the shim, and no library has the function, the loader has not set dlerror.
+        // So only a lookup that did not search the shim ends here.
         if (found == nullptr && !includes_shim(handle)) return nullptr;
     }
-    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function. That would be the shim, so the shim
-    // searches itself.
+    // With RTLD_NEXT and RTLD_DEFAULT, the result of the real function depends on its caller, which would be the
+    // shim. So the shim makes the search instead.
     if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {
         const std::string_view wanted = version == nullptr ? std::string_view{} : system::view(version);
         found = find_past_shim(handle, name, wanted, return_address);

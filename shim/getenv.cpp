@@ -34,7 +34,8 @@ using Getenv = char*(const char*);
 constinit NextFunction<Getenv> real_getenv{"getenv"};
 
 // The loader stores this pointer when it relocates this library. Resolvers of indirect functions in other libraries
-// may ask for a variable earlier, when no code of this library works.
+// may call getenv() earlier, when it can only return nullptr, because this library's own references are not
+// relocated.
 constexpr char relocation_mark = 0;
 const char* volatile relocated = &relocation_mark;
 bool is_relocated() { return relocated == &relocation_mark; }
@@ -124,7 +125,7 @@ void warn_not_pinned(std::string_view what, std::string_view pinned) {
 }
 
 /// Returns the answer to the code at `caller`, which asks for XLA_FLAGS. `own` is the value in the environment, or
-/// nullptr.
+/// nullptr. `pinned_flag` is the flag to add, such as `--name=false`. If it cannot be added, the answer is `own`.
 const char* answer_for_xla_flags(const char* own, const char* pinned_flag, ElfW(Addr) caller) {
     const std::string_view flags = own == nullptr ? std::string_view() : system::view(own);
     const std::string_view pinned = system::view(pinned_flag);

@@ -53,10 +53,10 @@ bool record_jax_product(const char* library, const char* line, const char* where
 }  // namespace fp32shim
 
 /// fp32shim_jax.py calls this function. If `line` is nullptr, the call announces that from now on, each product of
-/// each program that the XLA in `library` compiles for a CPU will be reported. The result is then 0 if the settings
-/// ask for no such reports, or if the library is not found. Otherwise `line` is a product, or a program whose
-/// products are not known, in the form in which oneDNN prints executions. `where` is the program's line; empty if it
-/// is unknown.
+/// each program that the XLA in `library` compiles for a CPU will be reported. Otherwise `line` is a product, or a
+/// program whose products are not known, in the form in which oneDNN prints executions. `where` is the program's
+/// line; empty if it is unknown. The result is 0 if the library is not found, or if `line` is nullptr and the
+/// settings ask for no such reports; otherwise it is 1.
 // NOLINTNEXTLINE(readability-identifier-naming): the underscore says that the function is private
 extern "C" __attribute__((visibility("default"))) int _fp32shim_jax(const char* library, const char* line,
                                                                     const char* where) {

@@ -86,7 +86,7 @@ struct CountedKernel {
     std::string metric;
     double value = 0;
 };
-/// Returns an entry for each kernel and metric. Lines that cannot be read are left out.
+/// Returns an entry for each kernel and metric in `csv`, the output of ncu. Lines that cannot be read are left out.
 std::vector<CountedKernel> counted_kernels(const std::string& csv) {
     std::vector<CountedKernel> result;
     std::istringstream lines(csv);

@@ -104,8 +104,8 @@ FrameworkResult run_products(const std::string& framework, const FrameworkRun& r
     return answer;
 }
 
-/// Returns a text such as "4 of 4 products tf32", or the first fault. Operations that the framework cannot run on
-/// this machine are not counted as run.
+/// Returns a text such as "4 of 4 products tf32", or the first fault. If there is a fault, or nothing ran, changes
+/// `verdict`. Operations that the framework cannot run on this machine are not counted as run.
 std::string summary_of(const json& operations, const char* expected, Verdict& verdict) {
     int ran = 0;
     for (const json& operation : operations) {

@@ -84,7 +84,7 @@ struct CheckStep {
     double ends_at;
     void (*check)(CheckState& context, const CheckStep& step);
     const char* measures;  ///< name of a section or of a framework
-    int largest = 64;      ///< first of the arguments of largest_order(), with `products` and `share`
+    int largest = 64;      ///< `largest`, `products` and `share` are arguments of largest_order()
     int products = 0;
     double share = 0;
 };
@@ -274,8 +274,8 @@ int finish(CheckState& context) {
     return faults == 0 ? 0 : 1;
 }
 
-/// Hides all devices except the first. Each process would spend time on starting further devices, and JAX would use
-/// them.
+/// Hides all devices except the first from the processes that are measured. Otherwise each process would spend time
+/// on starting the others, and JAX would use them.
 void hide_other_devices(CheckState& context) {
     if (context.machine.joined_values("devices") == "1") return;
     std::string& visible = context.settings.environment["CUDA_VISIBLE_DEVICES"];

@@ -24,7 +24,7 @@ struct Evidence {
     const FindingMap& findings;
     const JudgementFacts& judging;
 
-    /// Throws a Judgement with the variant's failure if one of these variants was not measured.
+    /// If one of `variants` was not measured, throws a Judgement with the failure of that variant.
     void need_variants(std::initializer_list<const char*> variants) const {
         for (const char* variant : variants) {
             const auto& failures = findings.values_of(std::string(variant) + "/failure");
@@ -84,7 +84,8 @@ Judgement judge_unconfigured(const Evidence& of) {
     return {Verdict::wrong, "the library changes bits: " + without + " without it, " + with + " with it"};
 }
 
-/// Returns the reason of a decision in brackets; empty if the product was decided as requested.
+/// Returns the reason for the decision about the product at the precision `word`, in brackets. Returns an empty text
+/// if the product was decided as requested.
 std::string reason_of(const Evidence& of, const std::string& word) {
     const std::string reason = of.joined_values(word, "reason");
     return reason == not_measured ? "" : " (" + reason + ")";
@@ -97,8 +98,9 @@ bool is_more_accurate(const std::string& format, const std::string& decided) {
     return format == "tf32" && is_format_name(decided) && is_lower(decided, format);
 }
 
-/// Returns a description of the fault in the product at the precision `word`; empty if there is no fault. A product
-/// in BF16x9 is as accurate as FP32.
+/// Returns a description of the fault in the product at the precision `word`; empty if there is no fault. `expected`
+/// is the format that the shim had to decide; empty if any format is right. A product in BF16x9 is as accurate as
+/// FP32.
 std::string fault_of(const Evidence& of, const std::string& word, const std::string& expected) {
     const std::string format = of.lowest_format(word, "format");
     const std::string decided = of.joined_values(word, "decided");

@@ -37,7 +37,7 @@ struct JudgementFacts {
 };
 
 /// Returns true if a floor raised the precision of the variant `high`. This floor comes from the site's policy,
-/// because gpu-check sets no floor there.
+/// because gpu-check itself sets no floor in this variant.
 bool has_site_floor(const FindingMap& findings);
 
 /// Returns the lines about a section, in the order of the verdict.

@@ -105,7 +105,8 @@ std::string build_id_of(std::string_view name) {
         if (!path.substr(path.rfind('/') + 1).starts_with(file)) return 0;
         for (const ElfW(Phdr) & segment : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
             if (segment.p_type != PT_NOTE) continue;
-            // The loader mapped this address and stores it as a number.
+            // dl_iterate_phdr() gives the address as a number. It can be read, because the loader mapped the object
+            // there.
             const auto* notes = reinterpret_cast<const std::uint8_t*>(object->dlpi_addr + segment.p_vaddr);
             const auto bytes = fp32shim::system::build_id_in({notes, segment.p_memsz}, segment.p_align);
             if (bytes.empty()) continue;

@@ -23,7 +23,7 @@ constexpr int exit_skipped = 77;
 
 class Library {
   public:
-    /// Opens the first of these libraries that the loader finds. If it finds none, throws NoDeviceError with the
+    /// Opens the first library of `names` that the loader finds. If it finds none, throws NoDeviceError with the
     /// loader's message about the first library.
     explicit Library(std::initializer_list<const char*> names);
 

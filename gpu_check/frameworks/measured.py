@@ -115,7 +115,8 @@ class ReferenceProduct:
         """Names a format by the size of the error alone. Needed for libraries that round other numbers than the operands."""
         exact = self._reference_product(None)
         tf32, bf16 = (_distance(self._reference_product((name, "truncate")), exact, exact) for name in ("tf32", "bf16"))
-        # Rounding to the nearest number of BF16 makes half of the error that truncating makes.
+        # Rounding to BF16's nearest number makes half of the error that truncating makes. So the limit lies, on a
+        # logarithmic scale, halfway between the largest error of TF32 and the smallest of BF16.
         limit_of_tf32 = (tf32 * bf16 / 2) ** 0.5
         if error < 2 * bf16:
             return "tf32" if error < limit_of_tf32 else "bf16"

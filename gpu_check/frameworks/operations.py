@@ -57,7 +57,7 @@ def load_cupy(own):
 
 
 def load_jax(own):
-    """Loads JAX. Its compiler, XLA, chooses between cuBLAS and kernels of its own, which no preload sees. With
+    """Loads JAX. Its compiler, XLA, chooses between cuBLAS and kernels of its own, which no preloaded library sees. With
     XLA_FLAGS=--xla_gpu_enable_triton_gemm=false it takes cuBLAS."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     import jax

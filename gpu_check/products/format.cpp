@@ -49,9 +49,9 @@ float rounded_to_fp16(float value, Rounding::Ties ties) {
 
 bool is_finite(Complex value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
 
-/// Returns the root mean square (rms) of the difference over the rms of `exact`, for those chosen elements that are
-/// finite. Returns infinity if an element is finite in only one of `result` and `reference`, or if no element is
-/// finite.
+/// Returns the root mean square (rms) of `result` minus `reference`, divided by the rms of `exact`. Counts only the
+/// elements that `is_chosen` marks and that are finite. Returns infinity if an element is finite in only one of
+/// `result` and `reference`, or if no element is finite.
 double distance(std::span<const Complex> result, const std::vector<Complex>& reference,
                 const std::vector<Complex>& exact, const std::vector<bool>& is_chosen) {
     double difference = 0;
@@ -87,7 +87,8 @@ struct ResultErrors {
 /// rounds sums of operands (3m) or intermediate results (trsm). `tf32` and `bf16` are the errors of operands
 /// truncated to these formats.
 const char* format_by_level(const ResultErrors& errors, double tf32, double bf16) {
-    // Rounding to the nearest number of BF16 makes half of the error that truncating makes.
+    // Rounding to the nearest number of BF16 makes half of the error that truncating makes. So the limit lies, on a
+    // logarithmic scale, halfway between the largest error of TF32 and the smallest of BF16.
     const double limit_of_tf32 = std::sqrt(tf32 * bf16 / 2);
     if (errors.of_all < limit_of_tf32) return "tf32";
     if (errors.of_all < 2 * bf16) return "bf16";
@@ -121,8 +122,8 @@ MeasuredRounding identify_rounding(std::span<const Complex> result, const std::v
     const std::vector<bool> all(exact.size(), true);
     const double error = distance(result, exact, exact, all);
     if (error < fp32_match_distance) return {"fp32", "exact operands", error};
-    // The exact operands are not among the candidates, because the result of a solve in TF32 is closer to theirs than
-    // to that of any rounded operands.
+    // The exact operands are not among the candidates, because the result of a solve in TF32 is closer to the
+    // solution with exact operands than to the solution with any rounded ones.
     Rounding nearest;
     double least = infinity;
     double truncated[4] = {};  // errors of a product if its operands are truncated to each format

@@ -1,10 +1,11 @@
 // Finds out from a product's result alone to which format its operands were rounded.
 //
-// The result is compared with one reference per format and rounding, which is a product of operands rounded in that
-// way that the host sums in float64. Summing in float32 moves a result by some 1e-6, and on tensor cores by up to
-// 6e-5. Two references lie 2e-4 apart or more, because the operands (host_problem.hpp) contain ties, and numbers that
-// FP16 does not have. So the match is unmistakable, and it does not depend on the order in which a kernel sums.
-// frameworks/measured.py judges in the same way; tests/cublas/test_judges.py gives both judges the same products.
+// The result is compared with one reference for each format and way of rounding. To compute a reference, the host
+// rounds the operands in this way, and sums their product in float64. Summing in float32 moves a result by some 1e-6,
+// and on tensor cores by up to 6e-5. Two references lie 2e-4 apart or more, because the operands (host_problem.hpp)
+// contain ties, and numbers that FP16 does not have. So the match is unmistakable, and it does not depend on the
+// order in which a kernel sums. frameworks/measured.py judges in the same way; tests/cublas/test_judges.py gives both
+// judges the same products.
 #pragma once
 
 #include <complex>

@@ -17,7 +17,8 @@ cudaDataType data_type(Element element) {
     return in_order[static_cast<int>(element)];
 }
 long long stride_of(const CallArguments& p) { return static_cast<long long>(p.n) * p.n; }
-/// Returns A for syrkx and herkx, because their result must be symmetric or hermitian.
+/// Returns the second operand of a product: A for syrkx and herkx, whose result must be symmetric or hermitian, and B
+/// for all others.
 const void* second_operand(const CallArguments& p, ProductKind shape) {
     return shape == ProductKind::syrk || shape == ProductKind::herk ? p.a : p.b;
 }

@@ -161,8 +161,8 @@ Complex HostProblem::reference_element(ProductKind shape, int row, int column, R
     return sum;
 }
 
-/// Solves by forward substitution. Rounds only the matrix, because it is unknown how a library rounds intermediate
-/// results.
+/// Returns a column of the solution A^-1 B, found by forward substitution. Rounds only the matrix A, because it is
+/// unknown how a library rounds intermediate results.
 std::vector<Complex> HostProblem::solved_column(int column, Rounding rounding) const {
     const auto* const right = b.data() + static_cast<std::size_t>(column) * n;
     std::vector<Complex> solution(right, right + n);

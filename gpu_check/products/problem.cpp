@@ -13,7 +13,7 @@ namespace {
 constexpr double largest_fp64_error = 1e-13;      // products with a larger error are emulated
 constexpr double largest_plausible_error = 1e-2;  // results with a larger error are not of this product at all
 constexpr int spread = 20;                        // the largest shift of a factor, in bits
-constexpr int not_written = -2;  // not -1, which cuBLAS writes for a product that it does not emulate
+constexpr int not_written = -2;  // number of kept bits before cuBLAS writes it; -1 means that cuBLAS did not emulate
 
 std::vector<void*> addresses(const DeviceBuffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
     std::vector<void*> result;

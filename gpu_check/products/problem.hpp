@@ -66,10 +66,10 @@ class Float32Problem : public DeviceProblem {
 /// Matrices of float64 whose product tells whether cuBLAS emulated it by fixed-point numbers.
 ///
 /// If cuBLAS is told to keep 31 bits, the result tells how it was computed. All terms of a sum are of one size, but
-/// their factors in A are up to 2^20 smaller than the largest factor of the row. So an emulated product has errors of
-/// some 1e-4, and a product that is not emulated has errors of some 1e-15. If cuBLAS ignores the number 31 and keeps
-/// its default of 55 bits, errors are some 1e-11. cuBLAS also writes the number of bits that it kept into memory that
-/// the handle names.
+/// their factors in A are up to 2^20 times smaller than the largest factor of the row. So an emulated product has
+/// errors of some 1e-4, and a product that is not emulated has errors of some 1e-15. If cuBLAS ignores the number 31
+/// and keeps its default of 55 bits, errors are some 1e-11. cuBLAS also writes the number of bits that it kept into
+/// memory that the handle names.
 class Float64Problem : public DeviceProblem {
   public:
     Float64Problem(const Cublas& cublas, int n);

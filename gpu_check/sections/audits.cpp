@@ -97,7 +97,8 @@ Numbers as_operand(const Numbers& numbers, bool is_complex) {
     return result;
 }
 
-/// Multiplies once, and returns the largest errors of the results.
+/// Runs `product` once with matrices of order `n`, and returns the largest errors of its results, of which a batch
+/// has several.
 ResultErrors multiply(const Cublas& cublas, const AuditedProduct& product, int n) {
     const std::size_t one = static_cast<std::size_t>(n) * n;
     const CublasFunction& function = function_named(product.function);
@@ -147,7 +148,8 @@ struct AuditSummary {
     fp32shim::record::AuditErrors errors;
 };
 
-/// Returns the audits in a recording of products with the size `n`.
+/// Returns the audits of products of size `n` from the recording at the path `recording`: their numbers, and the
+/// errors in the last of them.
 AuditSummary summarize_audits(const std::string& recording, int n) {
     const auto opened = fp32shim::record::RecordingReader::open(recording);
     if (opened.reader == nullptr) throw std::runtime_error(recording + ": " + opened.error);
@@ -168,8 +170,8 @@ bool agree(double audited, double measured) {
            (audited < largest_fp32_error && measured < largest_fp32_error);
 }
 
-/// Compares a product's audit with the measured errors, and sends the result. A product that ran at FP32, as it does
-/// on a GPU without TF32, has no audit.
+/// Compares a product's audit with the measured errors, and sends the result to the parent. If the product ran at
+/// FP32, as on a GPU without TF32, the result is right without an audit.
 void send_comparison(Worker& worker, const AuditSummary& found, const ResultErrors& measured) {
     const double row = found.errors.error_by(fp32shim::policy::ErrorMetric::row);
     const bool is_right = found.audits == 1 && agree(found.errors.norm, measured.norm) && agree(row, measured.row);

@@ -11,7 +11,7 @@ namespace gpu {
 namespace {
 
 /// Returns the number of nodes of each CUgraphNodeType, such as "2 x 0, 1 x 2". Type 0 is a kernel, 1 a copy, 2 a
-/// fill.
+/// fill. Returns "absent" if the driver lacks the functions that tell.
 std::string types_of(const Device& device, CUgraph graph) {
     const auto get_nodes = device.driver.find<decltype(cuGraphGetNodes)>("cuGraphGetNodes");
     const auto get_type = device.driver.find<decltype(cuGraphNodeGetType)>("cuGraphNodeGetType");

@@ -65,10 +65,11 @@ class RecordingSwitch {
     int (*reload_)();
     const std::string path_ = std::getenv("FP32_MATMUL_POLICY");
     std::string rules_;  // first content of the file: rules that hold whatever is recorded
-    std::string level_;  // level of the last reload
+    std::string level_;  // argument of the last call of record()
 };
 
-/// The kinds of calls, in the order of a round.
+/// The kinds of calls, in the order of a round: directly to cuBLAS, and through the shim while it records nothing, at
+/// the level `summary`, or at the level `calls`.
 enum Kind { direct, off, summary, calls, kind_count };
 struct CallVariant {
     const char* name;
@@ -78,15 +79,16 @@ struct CallVariant {
 constexpr CallVariant turns[kind_count] = {
     {"launch", "", direct}, {"off", "", direct}, {"summary", "summary", off}, {"calls", "calls", off}};
 
-/// Sends the median of the differences, of which each round has one. Also sends the bounds between which the true
-/// median lies with 99% certainty.
+/// Sends the median of the differences `left[i] - right[i]`. There is one for each round `i`. Also sends the bounds
+/// between which the true median lies with 99% certainty.
 void send_difference(Worker& worker, const std::string& name, const std::vector<double>& left,
                      const std::vector<double>& right) {
     std::vector<double> each;
     for (std::size_t i = 0; i < left.size(); ++i) each.push_back(left[i] - right[i]);
     std::ranges::sort(each);
-    // Each difference is as likely to be above the true median as below it. 99% of a normal distribution lie within
-    // 2.576 standard deviations.
+    // Each difference is as likely to be above the true median as below it. So the number of differences below it has
+    // the mean count / 2 and the standard deviation sqrt(count) / 2. 99% of a normal distribution lie within 2.576
+    // standard deviations.
     const auto count = static_cast<double>(each.size());
     const auto rank = static_cast<std::size_t>(std::max(count / 2 - 2.576 * std::sqrt(count) / 2, 0.0));
     worker.report_finding(name, format_number("%.1f", median(each)));

@@ -51,7 +51,7 @@ double median_milliseconds(Worker& worker, const CublasFunction& function, const
                            cublasMath_t mode);
 // Functions in host_time.cpp:
 void measure_recording_cost(Worker& worker);
-// Measures products that are captured into a graph. The shim must not change what a captured product does.
+// Functions in graph.cpp. They show that the shim does not change what a product does that is captured into a graph:
 void measure_captured_products(Worker& worker);
 /// Makes a stream that does not wait for other streams, and sets it as the stream of the handle.
 CUstream use_own_stream(const Cublas& cublas);

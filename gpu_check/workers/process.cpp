@@ -55,7 +55,7 @@ struct Pipe {
     }
 };
 
-/// Starts the program in the child. Makes only system calls, because no other calls are safe between fork and exec.
+/// Starts the program in the child. Until execvpe() has failed, makes only calls that are safe between fork and exec.
 [[noreturn]] void exec_child(const std::vector<char*>& words, const std::vector<char*>& variables, int output,
                              int errors) {
     setpgid(0, 0);

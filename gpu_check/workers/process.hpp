@@ -33,15 +33,17 @@ struct ProcessOutcome {
     int exit_status() const;
 };
 
-/// Runs a program until it ends, or until the time `until`. Processes that the program started are then killed, too.
-/// `handle_line` receives each line of the program's stdout. Throws std::runtime_error if no process can be started.
+/// Runs a program until it ends, or kills it at the time `until`. In both cases, kills the processes that the program
+/// started. `handle_line` receives each line of the program's stdout. Throws std::runtime_error if no process can be
+/// started.
 ProcessOutcome run_process(const std::vector<std::string>& words, const Environment& environment,
                            Clock::time_point until, const std::function<void(const std::string&)>& handle_line);
 
 /// Returns the last line of `text` that is not empty.
 std::string last_line(const std::string& text);
 
-/// Describes the failure of a process, such as `status 3`, `signal 11` or `no answer in 20 s`.
+/// Describes the failure of a process, such as `status 3`, `signal 11` or `no answer in 20 s`. `limit` is the time in
+/// which the process had to answer.
 std::string describe_failure(const ProcessOutcome& ended, Clock::duration limit);
 
 }  // namespace gpu

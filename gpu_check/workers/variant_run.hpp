@@ -23,7 +23,7 @@ bool is_preloaded_everywhere();
 /// switched off in variants that do not use it.
 class VariantEnvironment {
   public:
-    /// The variant adds its variables to `environment`. `shim` is the path of the library.
+    /// Copies `environment` and adds the variant's variables to the copy. `shim` is the path of the library.
     VariantEnvironment(const Variant& variant, Environment environment, const std::string& shim);
     ~VariantEnvironment();
     VariantEnvironment(const VariantEnvironment&) = delete;
@@ -44,7 +44,7 @@ class VariantEnvironment {
     std::string folder_;
 };
 
-/// Returns true if the variables of a variant contain the word SHIM or FOLDER.
+/// Returns true if the variables of a variant contain `word`, which is SHIM or FOLDER.
 bool variables_mention(const Variant& variant, const char* word);
 
 }  // namespace gpu

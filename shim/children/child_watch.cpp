@@ -73,8 +73,8 @@ constinit std::atomic<bool> has_another_root{false};
 
 /// Returns the value of a variable in the environment of a new program; empty if it is not set or cannot be read. The
 /// shim reads the environment before the kernel does, and must not crash where execve would return an error. If a
-/// variable is set several times, the shim's code takes the first entry, but the loader takes the last entry of its
-/// own variables; this function does the same.
+/// variable is set several times, this function returns the value that counts: the last one for the loader's
+/// variables (LD_...), as in the loader, and the first one for others, as in the shim.
 std::string_view value_of(char* const* environment, std::string_view name) {
     ReadablePages entries(elf::is_readable), texts(elf::is_readable);
     const auto has_text = [&](const char* text) { return texts.can_read(reinterpret_cast<std::uintptr_t>(text)); };
@@ -420,7 +420,8 @@ void write_loaded_files_mark() {
         enable_getenv_bypass_check();
         mark.mark_onednn_log_requested();
     }
-    // If the settings were read but nothing is recorded, the log could perhaps not be opened.
+    // If the settings were read but nothing is recorded, perhaps the log could not be opened. So the request is noted
+    // only if the settings were not read.
     if (known_settings() == nullptr && value_at_start("FP32_MATMUL_KERNELS") == "1") {
         enable_driver_bypass_check();
         mark.mark_kernel_log_requested();
@@ -440,8 +441,8 @@ void count_missed_mark() {
 }
 
 void record_children_file(record::Recording& recording) {
-    // If `fp32shim run` waits for the run's end, it has made the file, and marks the recordings at the end if the
-    // file is needed.
+    // If `fp32shim run` waits for the run's end, it has made the file, and marks the recordings at the end if it is
+    // needed. So this process marks nothing.
     if (!start.run.is_awaited && has_children_file()) recording.mark_children_file();
 }
 

@@ -55,8 +55,9 @@ void count_missed_mark();
 /// Is called when the process ends. Async-signal-safe.
 void record_children_file(record::Recording& recording);
 /// Leaves a mark before this process becomes another program, so that its loaded files are known. After a crash, only
-/// counts the mark. A forked child leaves a mark only if its parent has a recording, which tells whether the child
-/// has loaded files since. A child of vfork and a process with a recording of its own leave no mark.
+/// counts the mark. A forked child leaves a mark only if its parent has a recording, because the parent's recording
+/// shows whether the child has loaded files since the fork. A child of vfork and a process with a recording of its
+/// own leave no mark.
 void write_mark_before_exec();
 
 /// Returns true if it is called from the handler of a crash's signal, as far as that can be known, and also if the

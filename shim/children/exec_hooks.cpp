@@ -1,7 +1,8 @@
 // Defines the functions by which programs start other programs. Each function checks the program first
-// (children/child_watch.hpp), then calls the real function with the same arguments. All of them are needed here,
-// because the C library's functions call each other by hidden names. `pidfd_spawn` is missing on purpose: a program
-// would find it even if its C library does not have it.
+// (children/child_watch.hpp), then calls the real function with the same arguments. Each of them has to be defined
+// here, because the C library's own functions call each other by hidden names, past the definitions in this file.
+// `pidfd_spawn` is not defined, because a program that looks for it would then find it here even if its C library
+// does not have it.
 //
 // Each of these functions may run in a signal handler, or in a child that shares its parent's memory (vfork).
 #include <errno.h>

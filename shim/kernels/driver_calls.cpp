@@ -25,15 +25,16 @@ constexpr record::KernelJudgement unknown =
     record::unknown_kernel("is not known: nobody saw how its handle was found, or its code was unloaded");
 
 /// True if launches may be missed. It stays true for later recordings and in forked children, because the program
-/// keeps the addresses that it looked up.
+/// keeps the addresses of driver functions that it looked up past the shim.
 constinit std::atomic<bool> misses_kernels{false};
 
-/// The recording that was in force at the first launch. A graph that is replayed under a later recording, after a
-/// reload, may have been made before.
+/// The recording that was in force at the first launch. A graph that is replayed after a reload, under a later
+/// recording, may have been made before that recording began. Then the later recording lacks the graph's kernels.
 constinit std::atomic<const record::Recording*> first_recording{nullptr};
 
 /// Returns true if this thread runs a product of cuBLAS that the shim governs, and the library of the product makes
-/// the launch. A launch by another library does not count, because the product may have been left by siglongjmp.
+/// the launch. A launch by another library does not count, because the program may have left the product by
+/// siglongjmp, so that `running` is out of date.
 bool is_inside_product(const Site& site, const Frame& frame) {
     return running.provider != nullptr && &frame < running.frame &&
            (site.caller == running.provider || site.caller_name().starts_with("libcublas"));
@@ -105,7 +106,7 @@ void record_graph_replay(const Site& site, const Settings& in_force) {
     if (first != nullptr && first != in_force.recording) mark_kernels_missed(in_force);
 }
 
-// ---- The program's calls of functions of the driver
+// ---- The program's calls to functions of the driver
 
 template <class T>
 T argument(const Frame& frame, int word) {
@@ -146,7 +147,8 @@ void note_listed(const Site& site, const Frame& frame) {
         if (const char* name = nullptr; name_of(&name, handles[i]) == 0) note_kernel(handles[i], module, name);
 }
 
-/// The program has looked up the address of a function of the driver. Replaces it by the address of an entry point.
+/// The program has asked the driver for the address of one of its functions. Replaces the driver's answer by the
+/// address of the shim's entry point for the function.
 void replace_address(const Site& site, const Frame& frame, const Settings& in_force) {
     void*& address = *argument<void**>(frame, 1);
     const std::string_view wanted = system::view(argument<const char*>(frame, 0));

@@ -9,11 +9,12 @@
 
 namespace fp32shim::kernels {
 
-/// Returns the address of the fatbin to which `image` points if it is a wrapper; otherwise returns `image` itself.
+/// If there is a fatbin's wrapper at the address `image`, returns the address of the fatbin; otherwise returns
+/// `image` itself.
 const void* fatbin_of(const void* image);
 
 /// A copy of an image, for the duration of one function. The driver gets only the image's address, and headers in the
-/// image tell its size. The size may be wrong, so the kernel copies the bytes, because it refuses addresses that
+/// image tell its size. The size may be wrong, so the bytes are copied by a system call, which refuses addresses that
 /// cannot be read.
 class ImageCopy {
   public:

@@ -31,8 +31,8 @@ struct GpuImage {
     const void* address;  ///< address of the image among an object's constants; nullptr if the image is in memory
                           ///< that may change
     const LoadedObject* object;  ///< the object whose constants contain the image
-    std::uint32_t loads;  ///< number of loads of the object at that time, because another file may later be loaded at
-                          ///< its address
+    std::uint32_t loads;  ///< value of LoadedObject::loads when the image was noted; the object's value changes if
+                          ///< the object is loaded again
     bool is_of_nvidia;    ///< true if the image is NVIDIA's; its code is not read, because the names of its kernels
                           ///< tell their formats
     bool is_scanned;      ///< true if `codes` and `doubt` were filled from the image's code
@@ -43,7 +43,8 @@ struct GpuImage {
 
 namespace {
 
-// Is held to use images and to change tables. A launch of a known kernel takes no lock.
+// This lock is held while images are used and while the tables of handles are changed. A launch of a known kernel
+// does not take it.
 constinit system::ForkSafeLock lock;
 constinit std::atomic<bool> loses_handles{false};
 constinit std::uint64_t kernel_count = 0;
@@ -217,7 +218,8 @@ void note_kernel(Handle handle, Handle module, const char* name) {
     if (!held) return loses_handles.store(true, std::memory_order_relaxed);
     GpuImage* const image = images.find(module);
     const std::string_view text = system::view(name);
-    // In another context, the driver has another handle for the same kernel.
+    // In each context, the driver has another handle for the same kernel. So the kernel is also found by image and
+    // name.
     const auto key = reinterpret_cast<Handle>(system::Hash().add(image).add(text).value());
     Kernel* kernel = kernels_by_name.find(key);
     if (kernel == nullptr || kernel->image != image || !system::equal(kernel->name, text)) {

@@ -11,13 +11,13 @@
 namespace fp32shim {
 
 /// Returns zeroed memory, aligned to 64 bytes. If the kernel has no memory left, returns nullptr and, the first time,
-/// prints one line on stderr. For data whose amount depends on the program's calls, and without which products can
-/// still run. Thread-safe and lock-free.
+/// prints one line on stderr. Is meant for data whose amount grows with the program's calls, and without which
+/// products can still run. Thread-safe and lock-free.
 void* arena_try_allocate(std::size_t size);
 
 /// Returns zeroed memory, aligned to 64 bytes; never nullptr. If the kernel has no memory left, takes it from a
-/// reserve. If the reserve is used up too, prints one line on stderr and ends the process. For data without which no
-/// product can run, and of which each loaded object has only a few pieces.
+/// reserve. If the reserve is used up too, prints one line on stderr and ends the process. Is meant for data without
+/// which no product can run, and of which each loaded object needs only a little.
 void* arena_allocate(std::size_t size);
 
 template <class T, class... Arguments>

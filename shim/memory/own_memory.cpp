@@ -43,7 +43,7 @@ void* allocate(std::size_t size) {
     return memory != nullptr ? memory : allocate_from_reserve(size);
 }
 
-// The point to which a thread jumps that runs out of memory. An exception cannot be used, because throwing one
+// The point to which a thread jumps when it runs out of memory. An exception cannot be used, because throwing one
 // allocates.
 __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* out_of_memory_target = nullptr;
 

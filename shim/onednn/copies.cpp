@@ -73,8 +73,8 @@ bool contains_one_of(const link_map* map, std::initializer_list<std::string_view
     });
 }
 
-/// Returns true if the object contains the beginning of a line that oneDNN prints. Objects without oneDNN may ask for
-/// ONEDNN_VERBOSE too: an interpreter for its program, or a library through which oneDNN asks.
+/// Returns true if the object contains the beginning of a line that oneDNN prints. An object without oneDNN may ask
+/// for ONEDNN_VERBOSE too, as an interpreter whose program asks, or as a library through which a oneDNN asks.
 bool contains_onednn(const link_map* map) { return contains_one_of(map, {"dnn_verbose", "dnnl_verbose"}); }
 
 /// Returns true if the code at `caller` is MKL-DNN before 1.1, which knows only the variable MKLDNN_VERBOSE. torch,
@@ -94,8 +94,8 @@ bool may_have_opencl_device() {
     return system::raw::syscall6(SYS_faccessat, AT_FDCWD, "/etc/OpenCL/vendors", F_OK) != -ENOENT;
 }
 
-/// Returns true if products of this oneDNN may run on a GPU. With its verbose mode on, oneDNN waits for each of these
-/// products.
+/// Returns true if products of this oneDNN may run on a GPU. With its verbose mode on, oneDNN waits for each product
+/// on a GPU, so the shim does not switch the mode on then.
 bool may_use_gpu(const LoadedObject& object) {
     bool is_found = false;
     visit_needed_libraries(object, [&](const LoadedObject& needed) {
@@ -215,8 +215,8 @@ OneDnnCopy* prepare_at(std::uintptr_t address, bool sets) {
     return map == nullptr || (sets && calls_set_verbose(map)) ? nullptr : prepare_copy(map);
 }
 
-/// The functions dnnl_set_verbose that the program has looked up in libraries. The functions in `setters` stand for
-/// them.
+/// The functions dnnl_set_verbose that the program has looked up in libraries. Instead of looked_up[i], the program
+/// gets setters[i].
 constinit std::atomic<SetVerbose*> looked_up[max_copies]{};
 template <std::size_t... indices>
 constexpr std::array<SetVerbose*, sizeof...(indices)> setters_of(std::index_sequence<indices...> /*unused*/) {

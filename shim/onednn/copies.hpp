@@ -29,7 +29,7 @@ struct OneDnnCopy {
     std::atomic<std::uintptr_t> begin, end;
     std::atomic<bool> is_set;        ///< the program has set the mode by a call
     std::atomic<bool> shows;         ///< the program itself wants to see the lines
-    std::atomic<bool> shows_errors;  ///< the program would see lines about errors without the shim
+    std::atomic<bool> shows_errors;  ///< without the shim, the program would see lines about errors
     /// The head of the log. oneDNN prints it before the first line, so it is kept until a line is shown.
     std::atomic<std::size_t> head_size;
     char head[2048];
@@ -48,9 +48,10 @@ void note_findings(LoadedObject& object, std::uint8_t findings);
 bool is_verbose_variable(std::string_view name);
 
 /// Returns the answer to the code at `caller`, which asks for the variable `name` of the verbose mode. `own` is the
-/// value of this variable in the environment. `other` is the value of DNNL_VERBOSE, which oneDNN reads if the first
-/// variable is not set (before version 2.5, also if MKLDNN_VERBOSE is). Both are nullptr if the variable is not set.
-/// `has_log_file` is true if ONEDNN_VERBOSE_LOGFILE is set; some builds write to this file instead of printing.
+/// value of this variable in the environment. `other` is the value of DNNL_VERBOSE. oneDNN reads DNNL_VERBOSE if
+/// ONEDNN_VERBOSE is not set; versions before 2.5 read it also if MKLDNN_VERBOSE is set. `own` and `other` are
+/// nullptr if their variable is not set. `has_log_file` is true if ONEDNN_VERBOSE_LOGFILE is set; some builds write
+/// to this file instead of printing.
 const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
                            std::uintptr_t caller);
 

@@ -53,8 +53,8 @@ void show_head(OneDnnCopy& copy) {
     if (size != 0) std::fwrite(copy.head, 1, size, stdout);
 }
 
-/// Records the execution that a text of oneDNN describes. `end` would be printed after the text. Returns true if the
-/// program must not see the text.
+/// If `text`, which oneDNN prints, describes an execution, records the execution. `end` is what the C library would
+/// print after `text`. Returns true if the program must not see the text.
 bool hide_text(std::string_view text, std::uintptr_t return_address, std::string_view end = {}) {
     OneDnnCopy* const copy = copy_at(return_address);
     if (copy == nullptr) return false;

@@ -8,8 +8,8 @@
 namespace fp32shim::onednn {
 namespace {
 
-/// Returns a duration in ticks of the recording; 0 if it is unknown. Uses no floating-point arithmetic, because it
-/// may trap in the program.
+/// Returns a duration in ticks of the recording; 0 if it is unknown. Uses no floating-point arithmetic, because the
+/// program may have switched on traps for it.
 std::uint64_t ticks_of(std::int64_t nanoseconds, std::uint64_t ticks_per_second) {
     __extension__ using Wide = unsigned __int128;
     if (nanoseconds <= 0) return 0;

@@ -242,8 +242,8 @@ FunctionPointer to_function_pointer(Function* function) {
     return reinterpret_cast<FunctionPointer>(function);
 }
 
-/// Makes a copy of NVTX call `callbacks`. If the copy lacks one of these callbacks, changes nothing and returns
-/// false.
+/// Stores `callbacks` in the table through which the copy of NVTX behind `exported` calls out, and returns true. If
+/// the table has no place for one of them, changes nothing and returns false.
 template <std::size_t count>
 bool install_callbacks(const ExportedCallbacks& exported, Module module, const NvtxCallback (&callbacks)[count]) {
     FunctionPointer** table = nullptr;

@@ -9,8 +9,8 @@
 namespace fp32shim {
 namespace {
 
-/// Returns the key inside a scope, whose outer key is `outer`. Scopes with equal keys have equal labels, precisions
-/// and floors.
+/// Returns the key that is in force inside a scope that `request` opens. `outer` is the key in force outside it.
+/// Scopes with equal keys have equal labels, precisions and floors.
 std::uint64_t key_in_scope(std::uint64_t outer, const ScopeRequest& request) {
     if (request.label.empty() && !request.precision && request.floor == policy::Floor::none) return outer;
     const int precision = request.precision ? static_cast<int>(*request.precision) + 1 : 0;
@@ -22,7 +22,8 @@ std::uint64_t key_in_scope(std::uint64_t outer, const ScopeRequest& request) {
 
 }  // namespace
 
-/// Puts a scope on top of the stack. The label may already lie in `labels_`, at or after its final position.
+/// Puts a scope on top of the stack; returns false if there is no room. The label may already lie in `labels_`, at or
+/// after its final position.
 bool ScopeStack::push_onto_stack(const ScopeRequest& request, ScopeOwner owner) {
     Scope inner = innermost();
     inner.owner = owner;
@@ -45,8 +46,9 @@ bool ScopeStack::push_onto_stack(const ScopeRequest& request, ScopeOwner owner) 
     return true;
 }
 
-/// Removes the owner's innermost scope from the stack. Scopes inside it stay open, as if it had never been opened.
-/// Does nothing if the owner has no scope, which can happen because a signal handler may close scopes meanwhile.
+/// Removes the owner's innermost scope from the stack. Scopes inside the removed scope stay open, as if that scope
+/// had never been opened. Does nothing if the owner has no scope, which can happen because a signal handler may close
+/// scopes meanwhile.
 void ScopeStack::remove_innermost(ScopeOwner owner) {
     const std::size_t last = depth_;
     std::size_t removed = last;

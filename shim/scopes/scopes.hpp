@@ -37,7 +37,7 @@ struct Scope {
     std::int8_t own_precision = -1;
     policy::Floor floor = policy::Floor::none;  ///< the strictest floor of all open scopes
     policy::Floor own_floor = policy::Floor::none;
-    std::uint16_t label_size = 0;  ///< number of bytes of the label in force, with which the thread's labels begin
+    std::uint16_t label_size = 0;      ///< size of the label in force, which lies at the start of ScopeStack::labels_
     std::uint16_t own_label_size = 0;  ///< number of bytes of this scope's own label, which ends the label in force;
                                        ///< does not count the separator
     ScopeOwner owner = c_api_owner;

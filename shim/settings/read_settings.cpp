@@ -75,8 +75,8 @@ std::string_view consequence_of(const policy::LoadedPolicy& loaded) {
     return {};
 }
 
-// Called when a forked child begins a log or recording of its own. The settings are known then, because the parent
-// logged.
+// The next two functions are called when a forked child begins a log or recording of its own. known_settings() is not
+// nullptr then, because the parent, which has a log, has read the settings.
 const record::StartEvent& start_in_force() { return known_settings()->start; }
 record::SettingsInForce settings_to_record() { return {&start_in_force(), process_precision(), process_floor()}; }
 
@@ -141,7 +141,7 @@ void open_log(Settings& settings, const Settings* previous) {
     }
 }
 
-/// Returns the kind of the open log.
+/// Returns the kind of the log that was opened; LogKind::none if none was.
 LogKind kind_of_open_log(const Settings& settings) {
     if (settings.recording != nullptr) return LogKind::recording;
     if (settings.log != nullptr) return LogKind::json_lines;
@@ -233,8 +233,8 @@ const policy::Environment& first_environment() {
 
 constinit std::atomic<bool> log_was_changed{false};
 
-/// Compares the environment from which settings are read with the one with which the process started. In a process
-/// that started with FP32_MATMUL_DISABLE=1, no code reads the result.
+/// Compares the environment from which settings are read with the one with which the process started. Stores the
+/// result in `log_was_changed`, which no code reads in a process that started with FP32_MATMUL_DISABLE=1.
 void note_changed_log(const policy::Environment& environment) {
     const auto has_changed = [&](std::string_view name) {
         return policy::value_of(environment, name) != value_at_start(name);

@@ -24,12 +24,12 @@ bool may_be_set_at_start(std::string_view variable);
 /// and otherwise returns nullptr, because a sandbox may kill a process for opening files.
 const Settings* settings_if_wanted(std::string_view variable);
 
-/// Returns true if the settings were read, and the program had by then changed the name of the log or switched off
-/// the shim, compared with its start. Async-signal-safe.
+/// Returns true if the program changed the name of the log, or switched off the shim, between its start and the
+/// moment when the settings were read. Returns false if they have not been read. Async-signal-safe.
 bool has_changed_log();
 
-/// Sets the function that returns the facts by which a new recording is listed (RecordingSettings::process_family).
-/// The code that watches children calls this while the library is loaded.
+/// Sets the function that returns the facts by which a new recording is listed (RecordingSettings::process_family). A
+/// constructor in children/ calls set_process_family_function() when this library is loaded.
 void set_process_family_function(record::FamilyFacts (*source)());
 
 }  // namespace fp32shim

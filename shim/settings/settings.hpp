@@ -52,8 +52,8 @@ record::Recording* own_recording();
 
 extern constinit std::atomic<std::uint32_t> settings_changes;
 
-/// Returns the number of changes of settings and scopes so far. A decision that was kept under another number is out
-/// of date.
+/// Returns the number of changes of settings and scopes so far. If the number has changed since a decision was kept,
+/// the decision is out of date.
 inline std::uint32_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
 
 /// Counts a change of something on which decisions depend. Kept decisions and plans become invalid.
@@ -103,7 +103,7 @@ void note_opened_scope(ScopesSeen kind);
 inline bool scopes_in_use() { return scopes_seen.load(std::memory_order_acquire) != ScopesSeen::none; }
 inline bool scopes_set_precisions() { return scopes_seen.load(std::memory_order_acquire) == ScopesSeen::precisions; }
 
-/// Returns true if decisions may depend on the scope of a call. In that case, a call site keeps no decision for all
+/// Returns true if decisions may depend on the scope of a call. Then a call site must not keep one decision for all
 /// its calls. A scope with only a label does not count if no rule depends on labels, because it only labels rows of
 /// the recording.
 inline bool scopes_affect_decisions(const Settings& in_force) {

@@ -11,9 +11,9 @@
 namespace fp32shim {
 namespace {
 
-/// The function that an entry point calls. `address` is stored last. If the function's library was unloaded, the
-/// entry point may be reused. Until then it keeps the address, so that a program that still calls the entry point
-/// behaves as without the shim.
+/// The function that an entry point calls. `address` is stored last, so that a thread that sees it also sees
+/// `function`. If the function's library was unloaded, the entry point may be reused. Until then it keeps the
+/// address, so that a program that still calls the entry point behaves as without the shim.
 struct DlsymEntry {
     std::atomic<void*> address;
     std::atomic<FunctionIndex> function;

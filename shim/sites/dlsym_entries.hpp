@@ -8,8 +8,9 @@
 
 namespace fp32shim {
 
-/// Returns the entry point for this function at this address, which is always the same. Returns nullptr if no entry
-/// point is left, or if the lock for making one cannot be taken. Thread-safe.
+/// Returns the entry point that stands for this function at this address. The same arguments always give the same
+/// entry point. Returns nullptr if no entry point is left, or if the lock for making one cannot be taken.
+/// Thread-safe.
 void* dlsym_entry_for(FunctionIndex function, void* address);
 /// Returns the entry point that dlsym_entry_for() made earlier, or nullptr if there is none. Thread-safe and
 /// lock-free.

@@ -114,7 +114,8 @@ bool is_gone(const LoadedObject* object) {
 }  // namespace
 
 Site* rebound_site(Site* site) {
-    // The loop is repeated in case two threads have each made a site for this entry point and return address.
+    // Two threads may each have made a site for this entry point and return address. Then find_site() may return the
+    // second of these sites, which has to be checked too.
     while (!is_binding_current(*site) && !stays_bound(*site)) {
         site->was_rebound = true;  // other threads may still be using the old site
         site->return_address.store(0, std::memory_order_release);

@@ -10,7 +10,8 @@ namespace fp32shim {
 /// the site.
 Site* find_site(EntryIndex entry, std::uintptr_t return_address);
 
-/// Returns `site` or, if objects loaded since then bind it to another function, the call site that replaces it.
+/// Returns `site`. But if objects were loaded after `site` was bound, and its calls now lead to another function
+/// because of them, returns the call site that replaces `site`.
 Site* rebound_site(Site* site);
 
 /// Updates the jump target of every call site. Is called after the settings have changed.

@@ -66,8 +66,8 @@ BoundRoutine find_stand_in(LoadedObject* caller, const Function& function) {
     return {};
 }
 
-/// Returns false if the function has a bare name (`sgemm`) and its library is not a BLAS because it has no `sgemm_`.
-/// Also returns false for calls that the CUDA driver makes of itself.
+/// Returns false if the function has a bare name (`sgemm`) and its library has no `sgemm_`, because the library is
+/// then no BLAS. Also returns false if the CUDA driver calls its own function.
 bool is_blas(const Site& site) {
     if (site.routine->convention == CallingConvention::driver) return site.caller != site.provider;
     if (site.routine->convention != CallingConvention::bare) return true;
@@ -75,9 +75,9 @@ bool is_blas(const Site& site) {
     return known_name >= 0 && find_symbol_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
-/// Finds the function that calls from `site` run. Ends the process if there is none. `dlsym_address` is the address
-/// that dlsym found, if the entry point was made for dlsym. Site::caller_behind_shim explains `caller_behind_shim`.
-/// An elf::ReadGuard must be held.
+/// Finds the function that is executed when `site` calls its entry point. Ends the process if there is none.
+/// `dlsym_address` is the address that dlsym found if the entry point was made for dlsym, and otherwise nullptr.
+/// Site::caller_behind_shim explains `caller_behind_shim`. An elf::ReadGuard must be held.
 BoundRoutine find_routine(const Site& site, void* dlsym_address, LoadedObject* caller_behind_shim) {
     if (site.entry >= function_count)
         return {{object_containing(reinterpret_cast<std::uintptr_t>(dlsym_address)), dlsym_address}, site.function};
@@ -102,7 +102,7 @@ void bind_cpu_functions(Site& site) {
         end_without_provider(*site.function, site.caller_name());
 }
 
-/// Clears those members of a call site that may have data of an older site.
+/// Clears those members of a call site that may still have data, if the memory was that of a dead call site.
 void clear(Site& site) {
     site.cpu.express.store(0, std::memory_order_relaxed);
     site.cpu.width.store(IntegerWidth::not_probed, std::memory_order_relaxed);

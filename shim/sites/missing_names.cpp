@@ -87,7 +87,7 @@ void clear_weak_references(const link_map* map) {
         const FunctionIndex function = function_of(symbol);
         if (function < 0) return;
         const ElfW(Addr) slot = object.base + relocation.r_offset;
-        // The slot of an object that the loader has not relocated yet has another value.
+        // If the loader has not relocated the object yet, its slot has another value, and is left to the loader.
         if (*reinterpret_cast<const ElfW(Addr)*>(slot) != reinterpret_cast<ElfW(Addr)>(entry_point_of(function)))
             return;
         if (!is_provided(functions[function].name, elf::version_of(object, symbol).name))
@@ -95,8 +95,8 @@ void clear_weak_references(const link_map* map) {
     });
 }
 
-/// Returns true for names that libraries may have given to variables: `ddot`, or `ddot_`, because Fortran's compilers
-/// give such names to common blocks.
+/// Returns true if the function's name may also be the name of a variable in some library. Such names are `ddot`, and
+/// also `ddot_`, because Fortran compilers append the underscore to the names of common blocks.
 bool may_be_variable(const Function& function) {
     const NameForm form = function.form;
     return (form == NameForm::bare || form == NameForm::upper || form == NameForm::underscored) &&
@@ -112,8 +112,9 @@ ElfW(Addr) variable_in(const elf::ObjectTables& object, std::string_view name) {
 /// A bit for each function whose name a library that is loaded at the start has given to a variable.
 constinit std::bitset<function_count> names_of_variables;
 
-/// Finds variables of libraries that have the name of a function in the table. References to a variable that the
-/// loader has bound to an entry point are bound to the variable. change_names() then hides these names.
+/// Finds libraries with a variable that has the name of a function in the table. If the loader has bound references
+/// to this name to the shim's entry point, changes them so that they lead to the variable. Notes the name in
+/// `names_of_variables`, so that change_names() hides it.
 void bind_references_to_variables() {
     const link_map* const own = elf::own_object();
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
@@ -136,11 +137,11 @@ void bind_references_to_variables() {
     }
 }
 
-/// The loader is binding a reference to `name`. Returns the address of the variable to which the reference belongs; 0
-/// if the reference is to a function. If a library has such a variable, and a slot of its own reference to the name
-/// has another value, the loader is loading this library, so the reference is to this library's variable. If there is
-/// no such library, and no library has a function of this name, returns the variable of the library that was loaded
-/// last.
+/// Is called while the loader binds a reference to `name`. Returns the address of the variable that the reference
+/// means; 0 if the reference means a function. If a library has a variable of this name, but its own reference to the
+/// name does not lead to the variable yet, the loader is just loading this library, so the reference means this
+/// variable. If there is no such library, the result is 0 if `is_function` is true (some library has a function of
+/// this name), and otherwise the variable of the library that was loaded last.
 ElfW(Addr) wanted_variable(std::string_view name, bool is_function) {
     ElfW(Addr) last = 0;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
@@ -159,7 +160,7 @@ ElfW(Addr) wanted_variable(std::string_view name, bool is_function) {
     return is_function ? 0 : last;
 }
 
-/// Returns the symbols of this library in its symbol table.
+/// Returns this library's own symbol table; empty if the library has no symbol table or no hash table for it.
 std::span<ElfW(Sym)> own_symbols(const elf::ObjectTables& own) {
     if (own.symbols == nullptr || own.gnu_hash == nullptr) return {};
     const std::uint64_t count = system::symbols_in_gnu_hash(
@@ -205,9 +206,9 @@ using EmptyFunction = void();
 
 extern "C" {
 
-/// The loader calls this function when it has applied all other relocations of this library. Libraries that the
-/// loader relocated before may have bound weak references to the names; their constructors have not run yet. Calls no
-/// other library.
+/// The loader calls this function when it has applied all other relocations of this library. In libraries that the
+/// loader relocated earlier, weak references may already lead to the shim's names. They can still be changed, because
+/// the constructors of these libraries have not run yet. Calls no function of another library.
 __attribute__((visibility("hidden"))) fp32shim::EmptyFunction* fp32shim_when_relocated() {
     using namespace fp32shim;
     const link_map* const own = elf::own_object();

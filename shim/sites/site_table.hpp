@@ -1,6 +1,6 @@
-// Keeps the call sites of an entry point in a table that is indexed by a hash of the return address. When a site is
-// added, hash functions are tried, and the table is doubled, until no two sites share an entry (way). So an entry
-// point has to check only one way.
+// Keeps the call sites of an entry point in a table that is indexed by a hash of the return address. A place in the
+// table is called a way. When a site is added, hash functions are tried, and the table is doubled, until no two sites
+// share a way. So the code of an entry point has to check only one way.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ template <class AllOf>
 SiteTableHash find_collision_free_hash(std::size_t ways, AllOf all_of) {
     constexpr std::uint64_t tries = 16;
     for (;; ways *= 2) {
-        // Has one bit for each entry of the table, which is set if an address has the entry. Takes at most 2 KiB,
-        // because this code may run in a signal handler.
+        // `taken` has one bit for each entry of the table. The bit is set if some address is hashed to this entry.
+        // `taken` has at most 2 KiB, because this code may run in a signal handler.
         const std::size_t words = (ways + 63) / 64;
         auto* const taken = static_cast<std::uint64_t*>(__builtin_alloca(words * sizeof(std::uint64_t)));
         for (std::uint64_t i = 0; i < tries; ++i) {
@@ -60,7 +60,7 @@ SiteTableHash find_collision_free_hash(std::size_t ways, AllOf all_of) {
 }
 
 /// Puts a live call site into its entry point's table. Lock-free. If another thread replaces the table at the same
-/// time, the site may be left out; the next call from it then adds it.
+/// time, the site may be left out; the next call from the site then adds it.
 void insert_into_site_table(Site& site);
 
 }  // namespace fp32shim

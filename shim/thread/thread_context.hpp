@@ -21,7 +21,7 @@ struct Frame;
 enum class ThreadPart : std::uint8_t { decision_cache, unwind_cache };
 constexpr std::size_t thread_part_count = 2;
 
-/// Number of calls at the start of a row of the recording that are all timed on their GPU.
+/// The calls of a row of the recording are all timed on their GPU until there are this many.
 constexpr std::uint32_t first_gpu_times = 3;
 
 struct ThreadContext {
@@ -41,8 +41,8 @@ struct ThreadContext {
     policy::AppliedFormat permitted_format = policy::AppliedFormat::unchanged;
     std::array<char, record::log_buffer_size> log_buffer{};
 
-    /// Returns true if the next call of a row of the recording is to be timed on its GPU. Otherwise counts that call.
-    /// The row has `calls_of_row` calls so far.
+    /// Returns true if the next call of a row of the recording is to be timed on its GPU. Otherwise counts that call
+    /// down in `gpu_calls_left` and returns false. The row has `calls_of_row` calls so far.
     bool measures_next_call(std::uint64_t calls_of_row) {
         if (calls_of_row < first_gpu_times) gpu_calls_left = 0;
         if (gpu_calls_left == 0) return true;
@@ -58,7 +58,8 @@ ThreadContext* thread_context();
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadContext* current_thread_context;
 inline ThreadContext* existing_thread_context() { return current_thread_context; }
 
-/// Makes a part of this thread's context, which is `size` bytes of zeros. Returns nullptr if there is no memory.
+/// Returns the memory of a part of this thread's context. If the part does not exist yet, maps `size` bytes of zeros
+/// for it. Returns nullptr if there is no memory.
 void* make_thread_part(ThreadPart part, std::size_t size);
 
 /// Returns a part of this thread's context. Makes the part on first use, filled with zeros. Returns nullptr if there

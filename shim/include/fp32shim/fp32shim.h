@@ -62,7 +62,7 @@ typedef enum fp32shim_status {
     FP32SHIM_SCOPE_MISMATCH = 3,   /* pop on a thread that has no open scope */
     FP32SHIM_SCOPE_DEPTH = 4,      /* too many scopes are open, their labels are too long, or there is no memory */
     FP32SHIM_POLICY_ERROR = 5,     /* the policy has errors; stderr has the first, and the number of others */
-    FP32SHIM_NOT_RECORDED = 6 /* the process has no recording, or this thread's last product has no place in it */
+    FP32SHIM_NOT_RECORDED = 6      /* the process has no recording, or this thread's last product is not in it */
 } fp32shim_status;
 
 /* What a recording says of one product. docs/schema.md ("A decision") lists the words of each text. A text that does

@@ -1,6 +1,6 @@
 // The C++17 interface of fp32shim: a scope object, and a function that tells what ran. There is nothing to link.
-// Without the shim, these functions do nothing and say so. fp32shim.h describes the names, the errors and the rules
-// for threads.
+// Without the shim, these functions do nothing, and their results say so. fp32shim.h describes the names, the errors
+// and the rules for threads.
 #ifndef FP32SHIM_FP32SHIM_HPP
 #define FP32SHIM_FP32SHIM_HPP
 
