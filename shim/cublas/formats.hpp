@@ -156,8 +156,8 @@ CallChange plan_change_of_float64(const RequestedPrecision& asked, const Environ
                                   policy::Reason forbids_lowering, const policy::Decision& decision,
                                   std::uint8_t mantissa_bits = 0);
 
-/// Returns a change that reaches the same format by the handle's math mode. It is for functions that take no compute
-/// type.
+/// Returns `change`, altered so that the call reaches the same format by the handle's math mode. This is for
+/// functions that take no compute type.
 CallChange as_math_mode_change(CallChange change);
 
 /// Returns FP32 instead of TF32 if NVIDIA_TF32_OVERRIDE=0 turns TF32 off. Otherwise returns `format`.

@@ -33,9 +33,9 @@ struct HandleRecord {
     std::atomic<Handle> handle;
     std::atomic<bool> destroyed;
     std::atomic<Device> device;            ///< the handle's device, which device_of() returns
-    std::atomic<std::uint32_t> questions;  ///< number of calls of device_of() while the device was unknown
-    std::atomic<std::uint64_t> key;        ///< handle_key() of the device and of the math mode that was last seen, or
-                                           ///< key_unknown
+    std::atomic<std::uint32_t> questions;  ///< how often device_of() was called while the device was unknown
+    std::atomic<std::uint64_t> key;        ///< handle_key() of the device and of the math mode that the shim saw most
+                                           ///< recently, or key_unknown
     HandleLock* lock;
     HandleRecord* next;
 
@@ -73,11 +73,11 @@ Device device_of(HandleRecord& record);
 /// Notes that the library has created a handle. Must be called on the thread that created it.
 void on_handle_created(Handle handle);
 
-/// Notes that a handle is about to be destroyed. Must be called before the library's own function, since another
+/// Notes that a handle is about to be destroyed. Must be called before the library destroys the handle, since another
 /// handle may get the address afterwards.
 void on_handle_destroyed(Handle handle);
 
-/// Notes that the library did not destroy the handle.
+/// Notes that the library refused to destroy the handle, so that it counts as live again.
 void on_destroy_failed(Handle handle);
 
 /// Returns the math mode that the program has set, or math_unknown if the library does not accept the handle. Asks

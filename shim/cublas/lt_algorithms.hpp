@@ -58,8 +58,8 @@ struct DescribedAlgorithm {
 /// its answer. Thread-safe, lock-free.
 DescribedAlgorithm describe_algorithm(const Library& library, const Algorithm64& algorithm);
 
-/// Returns those of `limits` that matter in this library, since only some versions have an algorithm that is known to
-/// be wrong.
+/// Returns `limits` without those that cannot matter in this library. Only some versions of cuBLAS have an algorithm
+/// that is known to be wrong, so for other versions `avoids_known_wrong` becomes false.
 policy::AlgorithmLimits effective_limits(const Library& library, policy::AlgorithmLimits limits);
 
 /// Returns true if the algorithm is within the limits. If there are no limits, the library is not asked.

@@ -114,8 +114,9 @@ __attribute__((target("avx512f"))) void round_avx512(const float* from, float* t
 }
 #endif
 
-/// Returns the magnitude `size`, rounded to a format of any range. The number is not NaN. `addend(cut, bits)` returns
-/// the number that is added to `bits` before the lowest `cut` bits are cut off.
+/// Returns the bits of a magnitude, rounded to a format of any range. `size` has the bits before rounding.
+/// `addend(cut, bits)` returns the number that is added to `bits` before the lowest `cut` bits are cut off.
+/// Precondition: the magnitude is not NaN.
 template <OperandRounding rounding, class Addend>
 std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
     using F = RoundingFormat<rounding>;

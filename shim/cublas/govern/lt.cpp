@@ -318,7 +318,8 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
         if (status == status_success) tell(algorithm, own_compute_type, done);
         return status;
     }
-    // The algorithm may come from a search that the shim had changed but no longer remembers.
+    // The library may have refused because the algorithm comes from a search that the shim had changed but no longer
+    // remembers.
     if (is_governed && algorithm != nullptr && has_changed_searches()) {
         if (const auto other = run_own()) return *other;
     }
