@@ -105,7 +105,8 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
     record.runs_under_other_mode = true;
     const std::int32_t status = call();
     record.runs_under_other_mode = is_nested;
-    // A logging callback of the program may have set another mode during the call.
+    // If a logging callback of the program has set another mode during the call, record.program_mode is now that
+    // mode.
     library.set_math_mode.call_keeping_errno(handle, is_nested ? outer_mode : record.program_mode);
     return status;
 }

@@ -119,8 +119,8 @@ ScratchBlock* take_block(ThreadScratchBlocks& own, const void* user) {
         return nullptr;
     };
     // Two running calls cannot have the same stack address, so a block with this address belongs to a call that was
-    // left by a jump. Other addresses are weaker evidence, since a program may change to another stack in a signal
-    // handler, and come back.
+    // left by a jump. Other addresses are weaker evidence of a jump, since a program may change to another stack in a
+    // signal handler, and come back. So they are examined only if no block is free.
     ScratchBlock* block = take_first([user](const void* other) { return other == user; });
     if (block == nullptr) block = take_first([](const void* other) { return other == nullptr; });
     if (block == nullptr)

@@ -134,7 +134,7 @@ bool find_fitting_algorithm(const FittingRequest& wanted, const void* own, Algor
     const std::array matrices{frame.word(argument_a), frame.word(argument_b), frame.word(argument_c),
                               frame.word(argument_d)};
     const std::uint64_t alignment = alignment_of(matrices);
-    // If the program chose no algorithm for a product, its workspace may be null even if the size is not 0.
+    // If the program chose no algorithm for a product, it may pass a null workspace with a size that is not 0.
     const bool has_workspace = own != nullptr || frame.word(argument_workspace) != 0;
     const auto workspace_size = has_workspace ? static_cast<std::uint64_t>(frame.word(argument_workspace_size)) : 0;
     const Format of_algorithm = format_of_algorithm(library, own, wanted.compute_type).value_or(wanted.format);
