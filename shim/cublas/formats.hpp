@@ -43,7 +43,7 @@ std::int32_t kept_math_mode_bits(Format format);
 enum class ScalarPlace : std::uint8_t {
     on_host,
     on_device,
-    unreadable,  ///< not two numbers on the host that the library is sure to read
+    unreadable,  ///< on the host, but the library may read no number for a scalar, or more than one
 };
 
 /// Facts about a product of float16 or bfloat16 that decide in which type it adds.
@@ -123,8 +123,8 @@ struct CallChange {
     policy::Reason reason = policy::Reason::as_requested;
     record::How how = record::How::forward;
     std::int32_t compute_type = 0;      ///< the compute type of the changed call, if `how` is compute_type
-    std::int32_t math_mode = -1;        ///< math_mode_for() the format, in force during the call; -1: the math mode
-                                        ///< is not changed
+    std::int32_t math_mode = -1;        ///< the math mode that is set for the time of the call, as math_mode_for()
+                                        ///< returns it; -1: the math mode is not changed
     bool replaces_algorithm = false;    ///< true if the default algorithm replaces the program's algorithm, which
                                         ///< allows FP16
     bool converts_scalars = false;      ///< true if alpha and beta are passed as float32 instead of float16

@@ -70,7 +70,8 @@ HandleRecord* live_record_of(Handle handle);
 /// time, asks for the device again at later products, less and less often. Thread-safe, lock-free.
 Device device_of(HandleRecord& record);
 
-/// Notes that the library has created a handle. Must be called on the thread that created it.
+/// Notes that the library has created a handle. Must be called on the thread that created it, since that thread's
+/// current device is the device of the handle.
 void on_handle_created(Handle handle);
 
 /// Notes that a handle is about to be destroyed. Must be called before the library destroys the handle, since another

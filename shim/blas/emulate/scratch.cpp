@@ -92,7 +92,7 @@ std::int64_t key_of_release() {
 /// pthread key by which to free the blocks when the thread ends.
 ThreadScratchBlocks* own_blocks() {
     if (thread_blocks != nullptr) return thread_blocks;
-    const system::SignalHold hold;  // a signal handler may multiply as well, or leave by siglongjmp
+    const system::SignalHold hold;  // meanwhile no signal handler may make blocks, or leave by siglongjmp
     if (thread_blocks != nullptr) return thread_blocks;
     const std::int64_t key = key_of_release();
     if (key < 0) return nullptr;

@@ -130,8 +130,8 @@ EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writ
     return pairs;
 }
 
-/// Returns a pair with events of this context. Returns nullptr if all pairs are in use, or the driver makes no more
-/// events. The precondition is the same as for collect().
+/// Returns a pair with events of this context. Returns nullptr if all pairs are in use, if most_made pairs were made,
+/// or if the driver makes no events. The precondition is the same as for collect().
 EventPair* unused_pair(EventPairPool& pairs, std::uint64_t context) {
     EventPair* other = nullptr;
     for (EventPair& pair : pairs.pairs) {

@@ -241,9 +241,9 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
-/// Runs the product with the change of its plan, by run_as(). If no algorithm is within the limits, tries again with
-/// only those limits that the plan needs. Returns nullopt, with the reason in `obstacle`, if the second attempt fails
-/// as well.
+/// Runs the product as its plan changes it, by calling `run_as`. If no algorithm is within the limits, tries again
+/// with only those limits that the plan needs. Returns nullopt, with the reason in `obstacle`, if the second attempt
+/// fails as well.
 template <class RunAs>
 std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, std::int32_t own_compute_type,
                                         const AlgorithmLimits& limits, std::int32_t* kept_bits,

@@ -20,8 +20,9 @@ std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
 std::uint64_t implementations_below(Format format) {
     constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
                             below_fp32 = below_tf32 | impl_input_tf32;
-    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 consists of BF16
-                                                                                   // products, so its entry is 0
+    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // indexed by format; BF16x9 is
+                                                                                   // computed by BF16 products, so
+                                                                                   // its entry excludes none
     return is_of_float64(format) ? 0 : below[static_cast<std::size_t>(format)];
 }
 
