@@ -19,7 +19,7 @@ struct DoubleDouble {
     explicit operator double() const { return high + low; }
 };
 
-/// 2^480: sums and products of numbers below this magnitude are not NaN.
+/// If numbers are below 2 to the power of this exponent in magnitude, their sums and products are not NaN.
 inline constexpr int safe_exponent_of_double_double = 480;
 
 namespace double_double {

@@ -79,7 +79,8 @@ class ErrorAccumulator {
     bool has_bad_tested_ = false;
 };
 
-/// A result with more digits than the product's type has, in the layout of a Matrix. Exactly one pointer is not null.
+/// A result with more digits than the product's type has, in the layout of a Matrix. Of the two pointers, only the
+/// one for the product's type is not null.
 struct ReferenceMatrix {
     const double* of_float32;
     const DoubleDouble* of_float64;

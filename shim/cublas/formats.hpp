@@ -85,8 +85,8 @@ struct RequestedPrecision {
 /// Returns true if no cuBLAS is known to round the operands of this family's functions in TF32 or TENSOR_OP mode. The
 /// families are symm, syrk, syr2k, syrkx, trmm and their Hermitian forms. An H200 with cuBLAS 13.1 ran them in FP32
 /// (rows ..._honours_math_mode of tests/cublas/stand_in/semantics.def). So the shim never lowers their calls by these
-/// modes. If the program sets such a mode, the shim still reports what the mode may permit, and raises it if a floor
-/// demands that, because other devices and versions may make use of it.
+/// modes. If the program sets such a mode, the shim still reports what the mode may permit, and replaces the mode if
+/// a floor demands that, because other devices and versions may make use of it.
 bool ignores_tf32_mode(const ProductFamily& family);
 
 /// Returns true if the shim knows the call's compute type and algorithm. Calls for which it returns false are

@@ -34,7 +34,8 @@ struct SearchConditions {
 };
 
 /// Remembers how an algorithm was found. If there is no room, an older algorithm is forgotten, and the library has to
-/// be asked about that algorithm again. Thread-safe, lock-free.
+/// be asked about that algorithm again. recall_search_conditions() returns false for an algorithm that is not
+/// remembered. Thread-safe, lock-free.
 void remember_search_conditions(const Algorithm64& algorithm, const SearchConditions& found);
 bool recall_search_conditions(const Algorithm64& algorithm, SearchConditions& found);
 

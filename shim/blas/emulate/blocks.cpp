@@ -206,7 +206,8 @@ struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
     std::size_t kept_bytes = 0;
-    std::size_t tile_begin = 0;  ///< end of the panels; if the terms are asymmetric, a tile of C begins here
+    std::size_t tile_begin = 0;  ///< size of the panels in bytes; if the terms are asymmetric, a tile of C follows
+                                 ///< them
     std::size_t bytes = 0;
 };
 

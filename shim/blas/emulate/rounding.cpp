@@ -134,7 +134,8 @@ std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
         const std::uint32_t cut = std::min<std::uint32_t>(F::cut_bits + lowest - exponent, most_cut);
         const std::uint64_t units = (significand + addend(cut, significand)) >> cut;
         constexpr std::uint32_t unit =
-            lowest - (mantissa_bits - F::cut_bits);  // exponent of the smallest unit, which is a normal float
+            lowest - (mantissa_bits - F::cut_bits);  // biased exponent of the smallest unit; as a float, the unit is
+                                                     // normal
         rounded = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(units)) *
                                                std::bit_cast<float>(unit << mantissa_bits));
     }

@@ -38,7 +38,7 @@ struct MultiplyJob {
     JobFactor<Real> right;
     Real* result = nullptr;  ///< element (i, j) is at result + (i + j * ld) * width
     std::int64_t ld = 0;
-    int width = 1;  ///< count of numbers in an element
+    int width = 1;  ///< how many numbers an element has: 1, or 2 if it is complex
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     std::int64_t depth = 0;

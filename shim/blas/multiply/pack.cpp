@@ -26,7 +26,7 @@ struct PartOfPanel {
     std::int64_t first;
     int present;
     IndexRange summed;
-    int width;  ///< the panel's count of numbers for one index of the sum
+    int width;  ///< how many numbers the panel has for one index of the sum
     Real* to;
 };
 

@@ -244,8 +244,8 @@ blas::Level3 AuditedBatch::product_at(std::int64_t index) const {
     return single;
 }
 
-/// Returns the address of A, B or C (operand 0, 1 or 2) of the product `index`. `first` is the address of this
-/// operand of the first product.
+/// Returns the address of A, B or C (operand 0, 1 or 2) of the audited product with the index `index`. `first` is the
+/// address of the same operand of the first product.
 const void* AuditedBatch::operand_at(std::int64_t index, int operand, const void* first) const {
     return in_arrays_ ? from_device_.pointers[operand][static_cast<std::size_t>(index)]
                       : address_of_element(first, index * step_ * strides_[operand], first_.width());

@@ -55,7 +55,8 @@ SearchResult search(const FittingRequest& wanted, const SearchConditions& origin
         !set(preference_impl_mask, original.implementation_mask & ~implementations_below(wanted.format)) ||
         !set(preference_max_waves_count, original.max_waves_count))
         return answer;
-    // No preference can exclude an algorithm by its id, so the library is asked for several algorithms.
+    // No preference can exclude the algorithms that are known to be wrong. If they must be avoided, the library is
+    // asked for several algorithms.
     HeuristicResult results[8]{};
     std::int32_t found = 0;
     const std::int32_t status =
