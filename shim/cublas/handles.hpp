@@ -82,8 +82,8 @@ void on_handle_destroyed(Handle handle);
 void on_destroy_failed(Handle handle);
 
 /// Returns the math mode that the program has set, or math_unknown if the library does not accept the handle. Asks
-/// the library each time, since libraries whose calls the shim does not see can set the mode, too. Precondition: the
-/// lock is held.
+/// the library each time, unless the shim has another mode in force: libraries whose calls the shim does not see can
+/// set the mode, too. Precondition: the lock is held.
 std::int32_t program_math_mode(HandleRecord& record, const Library& library);
 
 /// Sets the math mode that the program requests. Returns the library's status. Precondition: the lock is held.
