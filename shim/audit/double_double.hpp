@@ -6,7 +6,8 @@
 namespace fp32shim::blas {
 
 /// The unevaluated sum of two float64 numbers, of which `low` is at most half a unit in the last place of `high`. The
-/// sum has about 106 bits, and the range of float64. A product of numbers beyond 2^996 may be NaN.
+/// sum has about 106 bits, and the range of float64. The product of two such sums may be NaN if one of them is beyond
+/// 2^996.
 struct DoubleDouble {
     double high = 0;
     double low = 0;
@@ -18,18 +19,18 @@ struct DoubleDouble {
     explicit operator double() const { return high + low; }
 };
 
-/// Numbers below 2^480 in magnitude have products and sums that are not NaN.
+/// If numbers are below 2 to the power of this exponent in magnitude, their sums and products are not NaN.
 inline constexpr int safe_exponent_of_double_double = 480;
 
 namespace double_double {
 
-/// Returns x + y exactly, if |x| >= |y|.
+/// Returns x + y as an exact sum of two float64 numbers, if |x| >= |y|.
 inline DoubleDouble fast_two_sum(double x, double y) {
     const double sum = x + y;
     return {sum, y - (sum - x)};
 }
 
-/// Returns x + y exactly.
+/// Returns x + y as an exact sum of two float64 numbers.
 inline DoubleDouble two_sum(double x, double y) {
     const double sum = x + y;
     const double part_of_y = sum - x;
@@ -43,7 +44,8 @@ inline DoubleDouble split(double x) {
     return {high, x - high};
 }
 
-/// Returns x * y exactly, if neither the product nor its last bits leave the range of float64.
+/// Returns x * y as an exact sum of two float64 numbers, if neither the product nor its last bits leave the range of
+/// float64.
 inline DoubleDouble two_product(double x, double y) {
     const double product = x * y;
     const DoubleDouble a = split(x);

@@ -18,8 +18,8 @@ DoubleDouble scaled(DoubleDouble number, double scale) { return {number.high * s
 double difference(double tested, double reference) { return tested - reference; }
 double difference(double tested, DoubleDouble reference) { return (tested - reference.high) - reference.low; }
 
-/// Adds the difference of one element, which consists of `width` numbers, to `sums`. Multiplies all numbers by
-/// `scale`.
+/// Adds the difference between `tested` and `reference` at one element to `sums`. The element consists of `width`
+/// numbers, all of which are first multiplied by `scale`.
 template <class Tested, class Reference>
 void add_difference(const Tested* tested, const Reference* reference, double bound, int width, double scale,
                     std::int64_t row, std::int64_t column, ErrorAccumulator& sums) {
@@ -106,7 +106,7 @@ void ErrorAccumulator::raise_audit_errors(record::Audit& audit) const {
 }
 
 double ComponentwiseBound::at(std::int64_t row, std::int64_t column) const {
-    // The bound of a complex element is real.
+    // The bound of a complex element is real, so only the first number of the element is read.
     const double size = StoredNumber(sizes.at(row, column), sizes.is_double).value();
     if (std::isfinite(size) || reduced.data == nullptr) return size;
     const float* const from = start.data == nullptr ? nullptr : start.at(row, column);

@@ -15,20 +15,20 @@ namespace fp32shim::blas {
 /// The elements of a result that the BLAS routine writes.
 struct WrittenRegion {
     Part part = Part::whole;
-    bool symmetric = false;  ///< the triangle that is not stored is the mirror image of `part`, and its elements
-                             ///< count as well
+    bool symmetric = false;  ///< true if the other triangle is the mirror image of `part` and is not stored; its
+                             ///< elements then count as well
 };
 WrittenRegion written_region(const Level3& product);
 
-/// Accumulates the differences of all elements of two results. `zeros` points to bytes_needed() zero bytes, aligned
-/// to 8.
+/// Accumulates the differences of all elements of two results. `zeros` points to bytes_needed(result) zero bytes,
+/// aligned to 8, which the object uses as its memory.
 class ErrorAccumulator {
   public:
     static std::size_t bytes_needed(const Matrix& result);
     ErrorAccumulator(const Matrix& result, char* zeros);
 
-    /// Adds one element. `difference` and `reference` are moduli. `bound` is the element of |alpha| |A||B| + |beta|
-    /// |C|.
+    /// Adds one element. `difference` is the modulus of the two results' difference, `reference` is the modulus of
+    /// the reference, and `bound` is the element of |alpha| |A||B| + |beta| |C|.
     void add_element(std::int64_t row, std::int64_t column, double difference, double reference, double bound) {
         add_squares(rows_[row], difference, reference);
         add_squares(columns_[column], difference, reference);
@@ -49,7 +49,7 @@ class ErrorAccumulator {
     /// Raises each error in `audit` to at least the error of the elements added here, and sets the flags of `audit`
     /// for results that are not finite.
     void raise_audit_errors(record::Audit& audit) const;
-    /// Returns the norm of the elements' bounds, divided by the norm of the reference.
+    /// Returns the norm of the bounds of all elements, divided by the norm of the reference.
     double cancellation() const { return std::sqrt(ratio(bound_, reference_)); }
 
   private:
@@ -79,7 +79,8 @@ class ErrorAccumulator {
     bool has_bad_tested_ = false;
 };
 
-/// A result with more digits than the product's type has, in the layout of a Matrix. Exactly one pointer is not null.
+/// A result with more digits than the product's type has, in the layout of a Matrix. Of the two pointers, only the
+/// one for the product's type is not null.
 struct ReferenceMatrix {
     const double* of_float32;
     const DoubleDouble* of_float64;

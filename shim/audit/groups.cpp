@@ -74,7 +74,7 @@ policy::Tolerance tolerance_of(const policy::Decision& decision, const policy::P
 /// Chooses the cheapest format that the group's audits have shown to be within the tolerance. Never chooses a format
 /// with fewer digits than the decision's own precision.
 void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, JudgedDecision& verdict) {
-    bool is_allowed = false;  // a floor may forbid the cheapest formats
+    bool is_allowed = false;  // becomes true at the decision's own format; a floor may forbid cheaper ones
     bool is_beyond = false;
     const std::span<const CandidateFormat> tried = is_double ? std::span<const CandidateFormat>(candidates_of_float64)
                                                              : std::span<const CandidateFormat>(candidates);
@@ -95,7 +95,7 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Judg
         if (is_beyond) verdict.decision.reason = Reason::over_tolerance;
         return;
     }
-    if (!is_allowed) return;  // the decision does not lower the precision
+    if (!is_allowed) return;  // the decision is for none of the tried formats, so it stays as it is
     verdict.decision.precision = exact_precision(is_double);
     verdict.decision.reason = verdict.tested || verdict.group == nullptr ? Reason::learning : Reason::over_tolerance;
 }
@@ -159,7 +159,8 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
 
 JudgedDecision judge_decision(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy,
                               bool is_double) {
-    const system::ErrnoAndFloatGuard kept;  // comparisons of floating-point numbers may raise flags
+    const system::ErrnoAndFloatGuard kept;  // the comparisons below may raise floating-point flags, which this guard
+                                            // restores
     JudgedDecision verdict{decision, find_or_add_group(group_key)};
     const policy::Rule* const rule = rule_of(decision, policy);
     if (rule != nullptr && rule->tolerance)

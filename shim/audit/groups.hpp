@@ -25,7 +25,8 @@ class CallGroup {
   public:
     /// Counts a call of the group, for rules that depend on the number of a call. Returns the call's number, from 1.
     std::int64_t next_call_number() { return 1 + calls_.fetch_add(1, std::memory_order_relaxed); }
-    /// Counts one audit among the first calls of the group. Returns false if `most` audits were counted before.
+    /// If fewer than `most` audits of the group's first calls have been counted, counts one more and returns true.
+    /// Otherwise returns false.
     bool claim_early_audit(std::uint32_t most);
 
     /// Returns true if a log has already shown the group's decision.

@@ -109,8 +109,8 @@ struct ResultLine {
     std::int64_t index;
 };
 
-/// Sums of squares over lines of a result: the squares of both results' differences from the reference, and the
-/// squares of the reference. All values are multiplied by `scale` first.
+/// Sums of squares over lines of a result. `tested` and `exact` sum the squares of the two results' differences from
+/// the reference, and `reference` sums the squares of the reference. All values are multiplied by `scale` first.
 struct LineErrors {
     double scale = 1;  ///< factor of the values before they are squared; 0: the factor is chosen to suit the line's
                        ///< values
@@ -119,7 +119,8 @@ struct LineErrors {
     double reference = 0;
 };
 
-/// Returns an element of `matrix`, whose stored triangle is `part`. Outside that triangle, returns the mirror image.
+/// Returns an element of `matrix`, of which only the part `part` is stored. For an element outside of it, returns the
+/// mirror image, which is conjugated if `is_hermitian` is true.
 template <class Real>
 ReferenceNumber<Real> mirrored_at(const Matrix& matrix, Part part, bool is_hermitian, std::int64_t row,
                                   std::int64_t column) {
@@ -184,8 +185,8 @@ void add_line_errors_in(const Level3& product, const Matrix& start, const Compar
     });
 }
 
-/// Computes the reference of one line of `product`, and adds the differences of both results from it to `sums`.
-/// `memory` needs bytes_for_line() bytes.
+/// Computes the reference of one line of `product`. Adds the differences of `results.tested` and `results.exact` from
+/// it, and the reference itself, to `sums`. `memory` needs bytes_for_line() bytes.
 void add_line_errors(const Level3& product, const Matrix& start, const ComparedResults& results, ResultLine line,
                      char* memory, LineErrors& sums) {
     if (product.is_double)
@@ -330,7 +331,8 @@ bool reference_stays_in_range(const Level3& product, const OperandExponents& ope
     };
     const record::ExponentRange alpha = exponents_of(product.alpha, has_complex_scalar(product, false));
     const record::ExponentRange beta = exponents_of(product.beta, has_complex_scalar(product, true));
-    // In syrk and herk, A is also the right factor. A matrix of zeros has no exponents, and adds no terms.
+    // The range of B is empty if there is no B, as in syrk and herk, where A is also the right factor. It is empty as
+    // well if all numbers of B are 0; then the product has no terms, and A's range does no harm.
     const record::ExponentRange& b = operands.b.lowest > operands.b.highest ? operands.a : operands.b;
     const int lowest = std::min(0 + operands.a.lowest, 0 + b.lowest);
     const int lowest_term = operands.a.lowest + b.lowest;

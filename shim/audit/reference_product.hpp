@@ -44,7 +44,7 @@ struct ComparedResults {
     WrittenRegion written;
 };
 
-/// Returns the number of bytes that store_errors_and_noise() needs.
+/// Returns the number of bytes of memory that store_errors_and_noise() needs for a result.
 std::size_t bytes_for_line(const Matrix& result);
 
 /// Stores the errors of one product, and how much its terms cancel, in `audit`. If they cancel so much that the

@@ -108,8 +108,8 @@ int library_thread_count(const LoadedObject& library) {
 void probe_complex_results(LoadedObject& provider, void* address) {
     const system::ErrnoAndFloatGuard kept;
     // A function that returns the result by pointer takes (result, n, x, incx, y, incy); other functions take (n, x,
-    // incx, y, incy). So the function reads n from the second argument or from the first one. Both are negative in
-    // either width, so the vectors are not read, and the result is 0.
+    // incx, y, incy). So the function reads n from its second argument or from its first one. Both arguments point to
+    // -1 in either width of integers, so the vectors are not read, and the result is 0.
     std::int64_t result[2] = {-1, -1};
     const std::int64_t n = -1;
     const std::int64_t ones[2] = {1, 1};

@@ -38,7 +38,7 @@ std::string_view fixed_point_text(int bits) {
             bits < 10 ? 7U : 8U};
 }
 
-/// Returns the rounding of a format's preview, and the number of products that it sums.
+/// Returns the preview of a format: its rounding, and the number of products that it sums.
 Preview rounding_of(AppliedFormat format, policy::Tf32Rounding tf32_rounding) {
     if (format == AppliedFormat::tf32) return rounding_to_tf32(tf32_rounding);
     if (format == AppliedFormat::fp32 || format == AppliedFormat::sgemm)

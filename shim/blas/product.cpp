@@ -74,7 +74,7 @@ class ArgumentReader {
 
     static bool is_plausible_pointer(std::int64_t word) {
         // The first page is never mapped. User space has 52 address bits on aarch64 and 56 bits on x86-64. The bits
-        // of ordinary doubles are larger numbers.
+        // of ordinary doubles are larger numbers, so they cannot be taken for addresses.
 #if defined(__aarch64__)
         word &= 0x00ffffffffffffff;  // the processor ignores the top byte, where HWASan and MTE keep a tag
         constexpr int address_bits = 52;

@@ -90,8 +90,8 @@ inline bool returns_in_registers(const Site& site) {
 /// does not crash where the library would not crash.
 void describe_call(const Site& site, const Frame& frame, Product& product);
 
-/// Returns true if every argument that must be a pointer could be one. If not, the shim does not treat a function
-/// whose name any library may use (`sgemm`) as BLAS.
+/// Returns true if every argument that must be a pointer could be one. If the result is false, the shim does not take
+/// a function whose name any library may use (`sgemm`) for a BLAS function.
 bool arguments_look_like_pointers(const Function& function, const Frame& frame);
 
 /// Calls `visit(visitor, single)` with each product of a call. for_each_product() describes the result.

@@ -185,7 +185,7 @@ EmulationResult emulate_with_routines(const RoutineSet& routines, const Level3& 
 
 std::int64_t call_with_frame(const Site& site, Frame& frame) {
     const int count = argument_positions(site).words;
-    // CBLAS routines ignore the hidden lengths of Fortran.
+    // The hidden lengths of Fortran follow the arguments. They are always 1, and CBLAS routines ignore them.
     const auto word = [&](int i) { return i < count ? frame.word(i) : 1; };
     const auto first = std::bit_cast<double>(frame.real_bits(0));
     const auto second = std::bit_cast<double>(frame.real_bits(1));

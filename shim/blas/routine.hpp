@@ -58,7 +58,7 @@ IntegerWidth probe_integer_width(LoadedObject& library, const Function& function
 void probe_complex_results(LoadedObject& library, void* address);
 
 /// Tests how functions of a library return float32 numbers. `address` is the address of a norm or dot product, which
-/// is called with vectors of one element, 1.
+/// is called with vectors that have the number 1 as their only element.
 void probe_real_results(LoadedObject& library, void* address);
 
 /// Returns the number of threads that the library would use now for a large product. Asks a function of the library,

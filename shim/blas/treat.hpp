@@ -28,7 +28,7 @@ inline TreatmentOutcome apply_treatment(Treatment treatment, const policy::Decis
     using policy::Reason;
     if (treatment == Treatment::observed) return {AppliedFormat::unchanged, Reason::observed};
     if (treatment == Treatment::opaque) return {AppliedFormat::unchanged, Reason::not_governable};
-    // The precision `native` leaves the format to the program, and a routine of a CPU library multiplies in its
+    // With the precision `native`, the program's own choice holds: a routine of a CPU library multiplies in its
     // operands' own format.
     const AppliedFormat as_called = policy::native_format(call.dtype);
     if (!rounds_operands(decision, call.dtype)) return {as_called, decision.reason};

@@ -144,7 +144,7 @@ enum AlgoCapability : std::int32_t {
 /// settings. With control_fixed, products keep the largest number of bits that emulation_most_bits allows, and an
 /// offset other than 0 is invalid.
 enum EmulationAttribute : std::int32_t {
-    emulation_control = 2,  ///< control_fixed, or 0: cuBLAS chooses the number of bits by the operands
+    emulation_control = 2,  ///< control_fixed; or 0, with which cuBLAS chooses the number of bits by the operands
     emulation_most_bits = 3,
     emulation_offset = 4,
     emulation_count_pointer = 5,  ///< address on the device to which cuBLAS writes the number of bits that a product

@@ -29,8 +29,9 @@ std::int32_t compute_capability_of(const GetAttribute& get_attribute, std::int32
                : 0;
 }
 
-/// Calls the driver's function `function`, which stores a number in `number`, and finds cuDeviceGetAttribute. Returns
-/// false if the driver lacks one of the two functions or reports an error.
+/// Calls the driver's function `function`, which stores a number in `number`. Sets `get_attribute` to the driver's
+/// cuDeviceGetAttribute. Returns false if the driver lacks one of the two functions, or if `function` reports an
+/// error.
 bool call_driver(std::string_view function, std::int32_t& number, GetAttribute& get_attribute) {
     ForeignFunction<std::int32_t(std::int32_t*)> get;
     {

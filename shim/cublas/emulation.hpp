@@ -13,9 +13,9 @@ namespace fp32shim::cublas {
 /// The detail that is recorded for a call whose rule has mantissa_bits, if the library did not take this setting.
 inline constexpr std::string_view mantissa_bits_not_set = "cuBLAS did not take the rule's mantissa_bits";
 
-/// Makes a call while the handle's setting is to keep exactly `bits` bits, and then restores the program's settings.
-/// If the library does not take the number, makes the call under the program's settings, and sets `is_set` to false.
-/// Precondition: the handle's lock is held.
+/// Makes a call while the handle is set to keep exactly `bits` bits, and then restores the program's settings. Sets
+/// `is_set` to true. If the library does not take the number, makes the call under the program's settings, and sets
+/// `is_set` to false. Precondition: the handle's lock is held.
 template <class Call>
 std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std::int32_t bits, bool& is_set,
                                      const Call& call) {
@@ -47,7 +47,7 @@ struct EmulationRequest {
     bool asks_anything() const { return bits != 0 || kept_bits != nullptr; }
 };
 
-/// A cublasLtEmulationDesc_t for one product, which replaces the program's.
+/// A cublasLtEmulationDesc_t that takes the place of the program's for one product.
 class EmulationDescriptor {
   public:
     /// Makes `desc`, a copy of the program's descriptor, refer to this object. This object gets the program's

@@ -141,7 +141,7 @@ WantedFormat wanted_format(const Decision& decision, Format asked, Format withou
         if (*wanted == AppliedFormat::fp32)
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
         const AppliedFormat nearest =
-            policy::nearest_gpu_format(*wanted);  // has no effect on formats that decide() gives on CUDA
+            policy::nearest_gpu_format(*wanted);  // changes none of the formats that decide() gives to calls on CUDA
         return {format_of(nearest).value_or(Format::fp32),
                 nearest == *wanted ? decision.reason : Reason::no_such_format};
     }

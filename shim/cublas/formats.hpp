@@ -43,7 +43,7 @@ std::int32_t kept_math_mode_bits(Format format);
 enum class ScalarPlace : std::uint8_t {
     on_host,
     on_device,
-    unreadable,  ///< not two numbers on the host that the library is sure to read
+    unreadable,  ///< on the host, but the library may read no number for a scalar, or more than one
 };
 
 /// Facts about a product of float16 or bfloat16 that decide in which type it adds.
@@ -85,8 +85,8 @@ struct RequestedPrecision {
 /// Returns true if no cuBLAS is known to round the operands of this family's functions in TF32 or TENSOR_OP mode. The
 /// families are symm, syrk, syr2k, syrkx, trmm and their Hermitian forms. An H200 with cuBLAS 13.1 ran them in FP32
 /// (rows ..._honours_math_mode of tests/cublas/stand_in/semantics.def). So the shim never lowers their calls by these
-/// modes. If the program sets such a mode, the shim still reports what the mode may permit, and raises it if a floor
-/// demands that, because other devices and versions may make use of it.
+/// modes. If the program sets such a mode, the shim still reports what the mode may permit, and replaces the mode if
+/// a floor demands that, because other devices and versions may make use of it.
 bool ignores_tf32_mode(const ProductFamily& family);
 
 /// Returns true if the shim knows the call's compute type and algorithm. Calls for which it returns false are
@@ -123,8 +123,8 @@ struct CallChange {
     policy::Reason reason = policy::Reason::as_requested;
     record::How how = record::How::forward;
     std::int32_t compute_type = 0;      ///< the compute type of the changed call, if `how` is compute_type
-    std::int32_t math_mode = -1;        ///< math_mode_for() the format, in force during the call; -1: the math mode
-                                        ///< is not changed
+    std::int32_t math_mode = -1;        ///< the math mode that is set for the time of the call, as math_mode_for()
+                                        ///< returns it; -1: the math mode is not changed
     bool replaces_algorithm = false;    ///< true if the default algorithm replaces the program's algorithm, which
                                         ///< allows FP16
     bool converts_scalars = false;      ///< true if alpha and beta are passed as float32 instead of float16
@@ -156,8 +156,8 @@ CallChange plan_change_of_float64(const RequestedPrecision& asked, const Environ
                                   policy::Reason forbids_lowering, const policy::Decision& decision,
                                   std::uint8_t mantissa_bits = 0);
 
-/// Returns a change that reaches the same format by the handle's math mode. It is for functions that take no compute
-/// type.
+/// Returns `change`, altered so that the call reaches the same format by the handle's math mode. This is for
+/// functions that take no compute type.
 CallChange as_math_mode_change(CallChange change);
 
 /// Returns FP32 instead of TF32 if NVIDIA_TF32_OVERRIDE=0 turns TF32 off. Otherwise returns `format`.

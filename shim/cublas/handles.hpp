@@ -33,9 +33,9 @@ struct HandleRecord {
     std::atomic<Handle> handle;
     std::atomic<bool> destroyed;
     std::atomic<Device> device;            ///< the handle's device, which device_of() returns
-    std::atomic<std::uint32_t> questions;  ///< number of calls of device_of() while the device was unknown
-    std::atomic<std::uint64_t> key;        ///< handle_key() of the device and of the math mode that was last seen, or
-                                           ///< key_unknown
+    std::atomic<std::uint32_t> questions;  ///< how often device_of() was called while the device was unknown
+    std::atomic<std::uint64_t> key;        ///< handle_key() of the device and of the math mode that the shim saw most
+                                           ///< recently, or key_unknown
     HandleLock* lock;
     HandleRecord* next;
 
@@ -70,19 +70,20 @@ HandleRecord* live_record_of(Handle handle);
 /// time, asks for the device again at later products, less and less often. Thread-safe, lock-free.
 Device device_of(HandleRecord& record);
 
-/// Notes that the library has created a handle. Must be called on the thread that created it.
+/// Notes that the library has created a handle. Must be called on the thread that created it, since that thread's
+/// current device is the device of the handle.
 void on_handle_created(Handle handle);
 
-/// Notes that a handle is about to be destroyed. Must be called before the library's own function, since another
+/// Notes that a handle is about to be destroyed. Must be called before the library destroys the handle, since another
 /// handle may get the address afterwards.
 void on_handle_destroyed(Handle handle);
 
-/// Notes that the library did not destroy the handle.
+/// Notes that the library refused to destroy the handle, so that it counts as live again.
 void on_destroy_failed(Handle handle);
 
 /// Returns the math mode that the program has set, or math_unknown if the library does not accept the handle. Asks
-/// the library each time, since libraries whose calls the shim does not see can set the mode, too. Precondition: the
-/// lock is held.
+/// the library each time, unless the shim has another mode in force: libraries whose calls the shim does not see can
+/// set the mode, too. Precondition: the lock is held.
 std::int32_t program_math_mode(HandleRecord& record, const Library& library);
 
 /// Sets the math mode that the program requests. Returns the library's status. Precondition: the lock is held.
@@ -105,7 +106,8 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
     record.runs_under_other_mode = true;
     const std::int32_t status = call();
     record.runs_under_other_mode = is_nested;
-    // A logging callback of the program may have set another mode during the call.
+    // If a logging callback of the program has set another mode during the call, record.program_mode is now that
+    // mode.
     library.set_math_mode.call_keeping_errno(handle, is_nested ? outer_mode : record.program_mode);
     return status;
 }

@@ -90,7 +90,7 @@ const Library* library_of(const LoadedObject& object) {
 }
 
 std::size_t descriptor_size(const Library& library, std::int32_t version) {
-    // If two threads measure at the same time, they get the same sizes.
+    // If two threads measure at the same time, they get the same sizes, so either result may be stored.
     const DescriptorSizes* sizes = library.desc_sizes.load(std::memory_order_acquire);
     if (sizes == nullptr) {
         sizes = measure_descriptors(library);

@@ -34,7 +34,8 @@ struct SearchConditions {
 };
 
 /// Remembers how an algorithm was found. If there is no room, an older algorithm is forgotten, and the library has to
-/// be asked about that algorithm again. Thread-safe, lock-free.
+/// be asked about that algorithm again. recall_search_conditions() returns false for an algorithm that is not
+/// remembered. Thread-safe, lock-free.
 void remember_search_conditions(const Algorithm64& algorithm, const SearchConditions& found);
 bool recall_search_conditions(const Algorithm64& algorithm, SearchConditions& found);
 
@@ -58,8 +59,8 @@ struct DescribedAlgorithm {
 /// its answer. Thread-safe, lock-free.
 DescribedAlgorithm describe_algorithm(const Library& library, const Algorithm64& algorithm);
 
-/// Returns those of `limits` that matter in this library, since only some versions have an algorithm that is known to
-/// be wrong.
+/// Returns `limits` without those that cannot matter in this library. Only some versions of cuBLAS have an algorithm
+/// that is known to be wrong, so for other versions `avoids_known_wrong` becomes false.
 policy::AlgorithmLimits effective_limits(const Library& library, policy::AlgorithmLimits limits);
 
 /// Returns true if the algorithm is within the limits. If there are no limits, the library is not asked.

@@ -39,7 +39,8 @@ struct MatmulDescription {
 };
 
 /// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for this kind
-/// of object. The function is inlined, since each product of cublasLt reads a dozen attributes.
+/// of object. Returns false if the library refuses. The function is inlined, since each product of cublasLt reads a
+/// dozen attributes.
 template <class Value>
 [[gnu::always_inline]] inline bool read(const GetAttributeOf& get, const void* object, std::int32_t attribute,
                                         Value& value) {
@@ -67,7 +68,7 @@ class ChangedDescriptor {
     }
     /// Returns true if alpha and beta of the program's call have another type than this descriptor says.
     bool changes_scale_type() const { return changes_scale_type_; }
-    /// Sets another attribute. Returns false if the library refuses.
+    /// Sets an attribute of the copy. Returns false if the library refuses.
     template <class Value>
     bool set(const Library& library, std::int32_t attribute, const Value& value) {
         return library.desc_set.call_keeping_errno(words_.data(), attribute, &value, sizeof value) == status_success;

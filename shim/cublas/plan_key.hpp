@@ -32,8 +32,8 @@ constexpr std::uint64_t kept_bit = std::uint64_t{1} << 60;
 constexpr std::uint64_t express_bit = std::uint64_t{1} << 61;
 constexpr std::uint64_t recorded_bit = std::uint64_t{1} << 62;
 
-/// The key of a call that has an unknown property, or one that does not fit into its bits. No plan is kept under this
-/// key.
+/// The key of a call that has an unknown property, or a property that does not fit into its bits of the key. No plan
+/// is kept under this key.
 constexpr std::uint64_t key_unknown = ~std::uint64_t{0};
 
 constexpr std::uint64_t handle_key(std::int32_t compute_capability, std::int32_t math_mode) {

@@ -55,8 +55,9 @@ bool any_names(const std::vector<std::string>& globs, const Names& names_it) {
 }
 
 /// Returns the reason why this decision must not lower a call's precision, or as_requested if it may. A rule lowers
-/// calls of a protected library only if its caller pattern names the library. A rule lowers other solves only if it
-/// names trsm. It lowers calls that the program explicitly keeps at FP32 only if it has `lower_guarded`.
+/// calls of a protected library only if its caller pattern names the library. It lowers solves of other callers only
+/// if it names trsm, calls that the program explicitly keeps at FP32 only if it has `lower_guarded`, and calls with
+/// arrays of pointers only if it has `assume_aligned`.
 Reason reason_to_forbid_lowering(const PlanRequest& request, const policy::Decision& decision,
                                  const policy::Policy& policy) {
     const policy::Rule* rule = decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
@@ -128,7 +129,7 @@ Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
     plan.change = {};
     plan.accumulator = plan.accumulator_as_called;
     if (plan.applied == policy::AppliedFormat::unchanged)
-        plan.reason = reason;  // only the plan of a half product has no format
+        plan.reason = reason;  // this is the plan of a half product, which has no format
     else
         set_outcome(plan, plan.asked, reason, environment);
     return plan;

@@ -26,8 +26,8 @@ std::size_t bucket_of(const Plan& plan) {
     return hash.value() % (plan_limit - 1);
 }
 
-/// Stores a plan, unless an equal plan is stored already. Returns the number of the plan for plan_by_number(), or 0
-/// if there is no room or memory.
+/// Stores a plan in `plans`, unless an equal plan is stored there already. Returns the number of the plan for
+/// plan_by_number(), or 0 if there is no room or memory.
 std::uint64_t intern(const Plan& plan) {
     const Plan* fresh = nullptr;
     for (std::size_t probe = 0; probe < 64; ++probe) {

@@ -100,8 +100,8 @@ class RoundingKernel {
     /// `random` has to outlive the kernel and the kernel's copies, which all draw from it.
     constexpr RoundingKernel(RandomLoop loop, RandomStream& random) : random_loop_(loop), random_(&random) {}
 
-    /// Returns a kernel that only copies numbers. Afterwards the copies of the operands are rounded, line by line, to
-    /// fixed-point numbers of `bits` bits (blas/emulate/fixed_point.cpp).
+    /// Returns a kernel that only copies numbers. It tells its user, by fixed_point_bits(), to round the copied
+    /// operand afterwards, line by line, to fixed-point numbers of `bits` bits (blas/emulate/fixed_point.cpp).
     static RoundingKernel fixed_point(int bits) {
         RoundingKernel kernel([](const float* from, float* to, std::size_t count) {
             if (from != to) std::memcpy(to, from, count * sizeof(float));
@@ -112,8 +112,8 @@ class RoundingKernel {
     /// Returns the number of bits that was passed to fixed_point(), or 0 for any other kernel.
     int fixed_point_bits() const { return fixed_point_bits_; }
 
-    /// Returns the same kernel for float64 numbers, each of which takes two of the `count` floats. A number is first
-    /// rounded to float32, to nearest with ties to even. NaN stays as it is.
+    /// Returns the same kernel for float64 numbers, each of which takes two of the `count` floats. It rounds a number
+    /// to float32 first, to nearest with ties to even. NaN stays as it is.
     RoundingKernel for_float64() const {
         RoundingKernel kernel = *this;
         kernel.of_doubles_ = true;

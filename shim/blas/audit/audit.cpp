@@ -48,8 +48,9 @@ bool CallAudit::add_memory_sizes(const Level3& single, MemorySizes& sum) {
     const std::size_t bytes = packed_bytes(result);
     if (reads_old_result(single)) sum.starts += bytes;
     const std::size_t wide = sum.has_reference_product ? bytes_for_reference(single) : bytes;
-    // One product needs two results and the bound, the sums of rows and columns, and one row or column in more
-    // digits. It also needs `wide` bytes for the reduced bound or for the whole product in more digits.
+    // To compare one product, the audit needs memory for two results and the bound, for the sums of rows and columns,
+    // and for one row or column in more digits. It also needs `wide` bytes for the reduced bound or for the whole
+    // product in more digits.
     const std::size_t work = 3 * bytes + rounded_to_cache_line(ErrorAccumulator::bytes_needed(result)) +
                              rounded_to_cache_line(bytes_for_line(result));
     if (wide > audit_memory_limit || work > audit_memory_limit || sum.starts > audit_memory_limit ||
@@ -200,7 +201,8 @@ bool CallAudit::compute_bound(const Level3& single, const Matrix& start, Compone
     if (!run_on_absolute_values(single, absolute_value_kernel(single), start, alpha, beta, bound.sizes)) return false;
     record::ExponentRange ignored;
     if (single.is_double || widen_exponents(bound.sizes, written_part(single), ignored)) return true;
-    // In this product, the routine takes the diagonal as 1 without reading it, so the diagonal cannot be reduced.
+    // A trmm with a unit diagonal gets no reduced bound: the routine takes the diagonal as 1 without reading it, so
+    // the diagonal cannot be scaled down.
     if (single.operation == Operation::trmm && has_unit_diagonal(single)) return true;
     bound = {bound.sizes, allocate_like(bound.sizes), alpha[0], beta[0], start};
     constexpr float one[2] = {1, 0};

@@ -43,7 +43,8 @@ std::optional<OperandFinding> bad_operand(const Level3& single) {
     return is_in_place(single) ? std::nullopt : bad_matrix({operand_b(single)}, NonfiniteOperand::b);
 }
 
-/// Returns an audit of product `number` of a call, whose result or operand has NaN or infinity at `position`.
+/// Returns an audit of the product with the index `number` in its call. `position` is an element with NaN or infinity
+/// in the product's result or operand. The audit gets `flags`, and the flag audit_nan if the element is NaN.
 record::Audit nonfinite_audit(const NonfiniteElement& position, std::int64_t number, const Plan& plan, int flags) {
     record::Audit audit;
     audit.tested = audit.reference = audit_format_of(plan);
@@ -60,7 +61,8 @@ record::Audit received_by(const OperandFinding& bad, std::int64_t number, const 
     return audit;
 }
 
-/// Returns the larger magnitude of a scalar's parts, or 0 if the routine does not have the scalar.
+/// Returns the magnitude of alpha, or of beta if `is_beta` is true. Returns 0 if the routine does not have the
+/// scalar. For a complex scalar, returns the larger magnitude of its two parts.
 float scalar_magnitude(const Level3& single, bool is_beta) {
     float largest = 0;
     any_part_of_scalar(single, is_beta, [&largest](StoredNumber number) {
@@ -95,8 +97,8 @@ bool NonfiniteSearch::check_old_result(const Level3& single) {
     return goes_on;
 }
 
-/// Notes that the result of product number_ contained NaN or infinity before the call. Returns false if there is no
-/// memory in which to note that.
+/// Notes that the result of the product with the index number_ contained NaN or infinity before the call. Returns
+/// false if there is no memory in which to note that.
 bool NonfiniteSearch::mark_nonfinite_start() {
     if (!bad_starts_) {
         std::size_t count = 0;

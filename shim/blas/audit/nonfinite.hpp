@@ -38,7 +38,7 @@ class NonfiniteSearch {
     const Product& product_;
     std::int64_t number_ = 0;  ///< index of the product in its batch
     /// Has one byte for each product, which is 1 if the product's result contained NaN or infinity before the call.
-    /// The memory is allocated when the first of these products is found.
+    /// The memory is allocated when the first product of this kind is found.
     std::optional<MappedMemory> bad_starts_;
     std::optional<record::Audit> found_;
     std::optional<record::Audit> received_;

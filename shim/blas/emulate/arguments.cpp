@@ -73,14 +73,15 @@ bool arguments_are_valid(const Level3& product) {
 bool multiplies(const Level3& product) {
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);
-    if (a.rows <= 0 || a.columns <= 0) return false;  // the length that a call gives for a vector may be negative
+    if (a.rows <= 0 || a.columns <= 0) return false;  // a negative length of a vector means no elements
     if (has_b(product.operation) && (b.rows <= 0 || b.columns <= 0 || b.data == nullptr)) return false;
     if (has_vector(product.operation)) {
         constexpr OperationSet not_scaled{Operation::sdsdot, Operation::rot};
         const bool is_scaled = product.alpha != nullptr && !not_scaled.has(product.operation);
         return a.data != nullptr && result_of(product).data != nullptr && !(is_scaled && is_zero(product));
     }
-    // A call with a null pointer here crashes in the library, whether or not the shim is loaded.
+    // If one of these pointers is null, the library crashes whether or not the shim is loaded. The function returns
+    // false, so that the shim does not read the memory itself.
     const bool updates_c = !is_trmm_or_trsm(product.operation);
     if (updates_c && (product.c == nullptr || product.beta == nullptr)) return false;
     return product.alpha != nullptr && a.data != nullptr && !is_zero(product);

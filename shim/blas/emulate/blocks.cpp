@@ -10,8 +10,9 @@
 namespace fp32shim::blas {
 namespace {
 
-/// A panel width, in rows or columns, that is wide enough. For each panel, the library packs the panel of the other
-/// operand again. At this width, packing costs little compared with multiplying, so wider panels gain little.
+/// A panel width, in rows or columns, that is wide enough. For each panel of one operand, the library packs the panel
+/// of the other operand again. At this width, packing costs little compared with multiplying, so wider panels gain
+/// little.
 constexpr std::int64_t ample_width = 256;
 
 /// Returns the largest count from 1 to `most` with bytes(count) <= limit, or 0 if there is none. `bytes` must not
@@ -205,7 +206,8 @@ struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
     std::size_t kept_bytes = 0;
-    std::size_t tile_begin = 0;  ///< end of the panels; if the terms are asymmetric, a tile of C begins here
+    std::size_t tile_begin = 0;  ///< size of the panels in bytes; if the terms are asymmetric, a tile of C follows
+                                 ///< them
     std::size_t bytes = 0;
 };
 
@@ -369,7 +371,7 @@ EmulationResult triangle_in_blocks(const Level3& product, const EmulationStep& s
     return EmulationResult::done;
 }
 
-// In symm, hemm and an out-of-place trmm, A is square, and the panels of B and C do not depend on each other.
+// In symm, hemm and an out-of-place trmm, A is square, and each panel of C depends on only one panel of B.
 
 /// Runs a product with a rounded copy of the whole A. Calls the program's routine once for each rounded panel of B.
 /// Returns scratch_limit, and calls nothing, if A and a panel of `least` rows or columns of B do not fit in memory.

@@ -29,7 +29,7 @@ struct Preview {
 
     OperandRounding rounding;
     /// How the products are added: by the routine of the program's library, or as the tensor cores of a GPU add them.
-    /// A GPU whose tensor cores do not have the format counts as the library.
+    /// If the GPU's tensor cores do not have the format, the library's routine adds them.
     policy::AccumulationModel accumulation = policy::AccumulationModel::library;
     /// True if operands are rounded at random, with `seed`. Has no effect if `products` is more than 1.
     bool is_stochastic = false;

@@ -41,7 +41,8 @@ std::uint64_t rounded(std::uint64_t number, int unit) {
     const std::uint64_t half = (std::uint64_t{1} << (cut - 1)) - 1 + (significand >> cut & 1);
     const std::uint64_t kept = (significand + half) >> cut << cut;
     if (kept == 0) return number & sign;
-    // The implicit bit of the significand, and a carry, are added to the field of the exponent.
+    // A normal number's `kept` still has the implicit bit, which adds 1 to the field of the exponent. So the field
+    // begins at `field - 1` below. A carry adds 1 more, which is right as well.
     const std::uint64_t exponent = field > 0 ? static_cast<std::uint64_t>(field - 1) << fraction_bits : 0;
     return (number & sign) | (exponent + kept);
 }
@@ -76,7 +77,8 @@ void round_to_fixed_point(const Matrix& matrix, Part part, bool lines_are_rows, 
         std::uint64_t largest[lines_at_once] = {};
         for_each_number(first, end, [&](std::int64_t line, float* at) {
             std::uint64_t& so_far = largest[line - first];
-            so_far = std::max(so_far, load(at) & ~sign);  // NaN and infinity are larger than all numbers
+            so_far = std::max(so_far, load(at) & ~sign);  // the bits of NaN and infinity are larger than those of all
+                                                          // numbers
         });
         int units[lines_at_once];
         for (std::int64_t line = 0; line < end - first; ++line) {

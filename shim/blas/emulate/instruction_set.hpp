@@ -16,7 +16,7 @@ enum class InstructionSet : std::uint8_t { plain, avx2, avx512 };
 inline constexpr InstructionSet instruction_sets[] = {InstructionSet::avx512, InstructionSet::avx2,
                                                       InstructionSet::plain};
 
-/// Returns true if this processor has an instruction set.
+/// Returns true if this processor has the instructions of `set`.
 inline bool is_available(InstructionSet set) {
 #if defined(__x86_64__)
     using system::CpuFeature;

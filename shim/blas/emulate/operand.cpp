@@ -11,7 +11,7 @@ namespace {
 std::int64_t copy_ld(std::int64_t inner, int width) {
     constexpr std::int64_t shortest_padded = 64;
     constexpr std::int64_t longest_padded = std::int64_t{1}
-                                            << 30;  // larger dimensions may not fit into 32-bit integers
+                                            << 30;  // a larger padded dimension may exceed a 32-bit integer
     if (inner < shortest_padded || inner > longest_padded) return inner;
     const std::int64_t line = 16 / width;
     const std::int64_t page = 1024 / width;

@@ -114,8 +114,9 @@ __attribute__((target("avx512f"))) void round_avx512(const float* from, float* t
 }
 #endif
 
-/// Returns the magnitude `size`, rounded to a format of any range. The number is not NaN. `addend(cut, bits)` returns
-/// the number that is added to `bits` before the lowest `cut` bits are cut off.
+/// Returns the bits of a magnitude, rounded to a format of any range. `size` has the bits before rounding.
+/// `addend(cut, bits)` returns the number that is added to `bits` before the lowest `cut` bits are cut off.
+/// Precondition: the magnitude is not NaN.
 template <OperandRounding rounding, class Addend>
 std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
     using F = RoundingFormat<rounding>;
@@ -133,7 +134,8 @@ std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
         const std::uint32_t cut = std::min<std::uint32_t>(F::cut_bits + lowest - exponent, most_cut);
         const std::uint64_t units = (significand + addend(cut, significand)) >> cut;
         constexpr std::uint32_t unit =
-            lowest - (mantissa_bits - F::cut_bits);  // exponent of the smallest unit, which is a normal float
+            lowest - (mantissa_bits - F::cut_bits);  // biased exponent of the smallest unit; as a float, the unit is
+                                                     // normal
         rounded = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(units)) *
                                                std::bit_cast<float>(unit << mantissa_bits));
     }

@@ -31,8 +31,8 @@ ScratchMemory acquire_scratch(const void* user, std::size_t bytes, std::size_t l
 
 void release_scratch(const ScratchMemory& scratch);
 
-/// Notes which threads use the memory beside the calling thread; nullptr means no threads. Precondition:
-/// scratch.block != nullptr.
+/// Notes that `helpers` also use the memory, beside the calling thread. nullptr means that they no longer do.
+/// Precondition: scratch.block != nullptr.
 void set_helper_threads(const ScratchMemory& scratch, HelperThreads* helpers);
 
 /// The scratch memory of one product. The object lies on the stack of the product's call. The memory is taken when it

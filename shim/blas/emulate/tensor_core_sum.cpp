@@ -50,7 +50,7 @@ float cut_to_float(std::int64_t sum, std::int32_t exponent, int fraction_bits, i
     const int top = 63 - std::countl_zero(size);
     const std::int32_t own_exponent = top + exponent - fraction_bits;
     if (own_exponent > exponent_bias) return std::bit_cast<float>(sign | 0x7f800000U);
-    // These bits are the leading 1 and the 23 bits behind it.
+    // `bits` has the leading 1 of the sum and the 23 bits behind it.
     auto bits = static_cast<std::uint32_t>(size << (63 - top) >> (63 - float_fraction_bits));
     int cut = float_fraction_bits - result_bits;
     if (own_exponent >= float_lowest_exponent) {
@@ -63,8 +63,8 @@ float cut_to_float(std::int64_t sum, std::int32_t exponent, int fraction_bits, i
     return std::bit_cast<float>(sign | bits >> cut << cut);
 }
 
-/// Returns the sum of the products and of `start` in double precision. If a term is infinite or NaN, the sum is
-/// infinite or NaN as IEEE 754 defines it.
+/// Returns `start` plus the first `count` products of the sum with the index `sum`, added in double precision. If a
+/// term is infinite or NaN, the result is infinite or NaN as IEEE 754 defines it.
 double sum_in_double(const LeftFactors& left, const RightFactors& right, int count, int sum, float start) {
     double total = start;
     for (int p = 0; p < count; ++p) {

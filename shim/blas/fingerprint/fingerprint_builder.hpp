@@ -51,8 +51,8 @@ class FingerprintBuilder {
     std::uint64_t count_ = 0;
 };
 
-/// Returns the fingerprint of the floats that `add(builder)` adds to a FingerprintBuilder. Calls `add` a second time
-/// if some of the floats are NaN or infinite.
+/// Returns the fingerprint of the floats that `add(builder)` adds to a FingerprintBuilder. If some of the floats are
+/// NaN or infinite, calls `add` a second time, for a fingerprint whose sums leave these floats out.
 template <class Add>
 record::Fingerprint fingerprint_of(const Add& add, const FingerprintKernelPair& kernels = fingerprint_kernels()) {
     FingerprintBuilder all(kernels.all);

@@ -40,7 +40,7 @@ void add_result(FingerprintBuilder& stream, const Level3& single) {
 }
 
 /// Returns the value of Fingerprint::rows for a call. The result of `gemv` or `dot` counts as one row of a product of
-/// matrices, since a library computes `x @ weights` by these routines if x has one row.
+/// matrices, since a library computes `x @ weights` by these routines if the matrix x has only one row.
 std::uint32_t rows_of(const Site& site, const Frame& frame, const Product& product) {
     const Operation operation = product.level3.operation;
     const bool is_matrix = operation == Operation::gemm;

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint32_t infinity = 0x7f800000;
 constexpr std::uint32_t sign_bit = 0x80000000;
 
-/// The products of each lane's number and sign_step.
+/// The product of each lane's index and sign_step.
 struct alignas(64) SignOffsets {
     std::uint32_t of[lane_count];
 };

@@ -42,8 +42,8 @@ std::uint64_t make_express_word(const Site& site, const Settings& in_force, cons
     // from 1, in bits 23 to 30.
     static_assert(policy::reason_count <= 1U << 6);
     static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
-    constexpr auto precision_limit = static_cast<policy::Precision>(1U << 3);  // calls with higher precisions are
-                                                                               // rare
+    constexpr auto precision_limit = static_cast<policy::Precision>(1U << 3);  // higher precisions are rare, and
+                                                                               // do not fit in the word
     constexpr std::int32_t rule_limit = (1 << 8) - 1;
     constexpr std::uint32_t generation_limit = 1U << 8;
     constexpr std::uint64_t is_whole = std::uint64_t{1} << 31;

@@ -100,7 +100,8 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
     if (!site.runs_batch_one_by_one()) plan.how = record::How::forward;
 }
 
-/// Runs a call as planned. If that is impossible, changes `plan` to describe what was done instead.
+/// Runs a call as planned. Returns what the called function returns, or 0 if it was not called. If the call cannot
+/// run as planned, changes `plan` to describe what was done instead.
 std::int64_t run(const Site& site, Frame& frame, const Product& product, Plan& plan) {
     const RunningProduct outer = running;
     running = {site.provider, nullptr, &frame};
@@ -127,8 +128,8 @@ struct ResultChecks {
     bool any() const { return audits || searches || fingerprints; }
 };
 
-/// Runs a call as planned, and examines its result. This is a function of its own because an examined call needs more
-/// stack than other calls.
+/// Runs a call as planned, and examines its result in the ways that `checks` names. Returns the same as run(). This
+/// is a function of its own because an examined call needs more stack than other calls.
 [[gnu::noinline]] std::int64_t run_and_check(const Site& site, Frame& frame, Product& product, Plan& plan,
                                              const audit::JudgedDecision& verdict, const Settings& in_force,
                                              ResultChecks checks) {
@@ -164,8 +165,8 @@ struct ResultChecks {
     return value;
 }
 
-/// Finds out how the provider returns numbers to Fortran callers, by calling the function. Does nothing if the
-/// library may not be a BLAS, or if the answer does not matter.
+/// Finds out how the provider returns numbers to Fortran callers, by calling the function that the call site calls.
+/// Does nothing if the library may not be a BLAS, or if the answer does not matter for this function.
 void probe_return_conventions(const Site& site, const Frame& frame, const Settings& in_force) {
     const IntegerWidth width = site.cpu.width.load(std::memory_order_relaxed);
     LoadedObject& provider = *site.provider;

@@ -119,7 +119,7 @@ Bf16Units bf16_units() {
 bool bf16_is_faster(const Level3& product, Bf16Units units) {
     if (product.operation == Operation::trmm || units == Bf16Units::none) return false;
     const system::ErrnoAndFloatGuard kept;
-    // BF16 is never faster for a product of fewer terms, so the model of the times is not used for it.
+    // A product of fewer terms is never faster in BF16, so the model of the times is not used for it.
     constexpr double fewest_terms = 5e5;
     const double largest = static_cast<double>(std::max({product.m, product.n, product.k, std::int64_t{1}}));
     const double second = static_cast<double>(product.m == 0 ? product.n : std::min(product.m, product.n));

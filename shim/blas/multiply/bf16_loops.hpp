@@ -16,7 +16,7 @@ inline __m512i round_32_to_bf16(const float* from) {
 /// adjacent.
 template <int width>
 void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
-    alignas(64) std::uint16_t order[32];  // takes numbers 0, 16, 1, 17, … of two successive rows of the panel
+    alignas(64) std::uint16_t order[32];  // picks numbers 0, 16, 1, 17, … of two successive rows of the panel
     for (int i = 0; i < 16; ++i) {
         order[2 * i] = static_cast<std::uint16_t>(i);
         order[2 * i + 1] = static_cast<std::uint16_t>(16 + i);

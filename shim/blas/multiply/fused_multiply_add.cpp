@@ -109,7 +109,7 @@ Unrounded add(const Unrounded& a, const Unrounded& b) {
     return {one.magnitude - other.magnitude, exponent, one.is_negative};
 }
 
-/// Returns the magnitude of `x`, rounded to a whole number of units of 2^last.
+/// Returns the magnitude of `x` as a whole number of units of 2^last, rounded in the direction `rounding`.
 std::uint64_t in_units(const Unrounded& x, int last, unsigned rounding) {
     const int left = x.exponent - (last - 2);  // two more bits are kept: one for half a unit, and one for the rest
     const auto quarters =
@@ -128,14 +128,15 @@ double rounded(const Unrounded& x, FloatSettings settings) {
     if (x.magnitude == 0) return rounding == FloatSettings::down ? -0.0 : 0.0;
     const double sign = x.is_negative ? -1 : 1;
     const int exponent = x.exponent + Unrounded::highest_bit(x.magnitude);
-    // With this setting, the processor replaces a result by zero if the result is tiny when rounded to as many bits
-    // as a normal number has.
+    // If results are flushed to zero, the processor replaces a result by zero if it is tiny when rounded to as many
+    // bits as a normal number has.
     if (settings.flushes_results_to_zero() && exponent < least_exponent &&
         (exponent < least_exponent - 1 ||
          in_units(x, exponent - fraction_bits, rounding) < std::uint64_t{1} << (fraction_bits + 1)))
         return sign * 0.0;
     const int last = std::max(exponent, least_exponent) - fraction_bits;
-    // The highest bit of the units is added to the field of the exponent.
+    // The units of a normal number include its implicit bit, which adds 1 to the field of the exponent. So the field
+    // begins at a value that is smaller by 1.
     const std::uint64_t bits = (static_cast<std::uint64_t>(last - least_exponent + fraction_bits) << fraction_bits) +
                                in_units(x, last, rounding);
     volatile double largest = std::numeric_limits<double>::max();

@@ -47,7 +47,7 @@ template MultiplyJob<double> job_of(const Level3&, const TwoFactorProduct<Elemen
 
 namespace {
 
-/// The size of one copy. A trmm in place copies the operand that it overwrites in pieces of this size.
+/// A trmm in place copies the operand that it overwrites in pieces of this many bytes.
 constexpr std::int64_t bytes_copied_at_once = std::int64_t{8} << 20;
 
 /// Returns the number of columns or rows that a trmm in place copies and computes at a time.

@@ -38,7 +38,7 @@ struct MultiplyJob {
     JobFactor<Real> right;
     Real* result = nullptr;  ///< element (i, j) is at result + (i + j * ld) * width
     std::int64_t ld = 0;
-    int width = 1;  ///< count of numbers in an element
+    int width = 1;  ///< how many numbers an element has: 1, or 2 if it is complex
     std::int64_t rows = 0;
     std::int64_t columns = 0;
     std::int64_t depth = 0;
@@ -63,8 +63,8 @@ struct MultiplyJob {
         if (written == Part::lower) return {std::max(rows.begin, column), rows.end};
         return rows;
     }
-    /// Returns the part of `rows` whose sums, in column `column`, begin at an index in `begin` and have an index in
-    /// `block`.
+    /// Returns the part of `rows` whose sums, in column `column`, begin at an index in `begin` and include an index
+    /// in `block`.
     IndexRange rows_summed_in_block(std::int64_t column, IndexRange rows, IndexRange begin, IndexRange block) const {
         const auto contains = [](IndexRange range, std::int64_t index) {
             return range.begin <= index && index < range.end;

@@ -12,8 +12,8 @@
 
 namespace fp32shim::blas {
 
-/// A function that returns how many threads may work on a product, and its context. It is called only for large
-/// products.
+/// A function that returns how many threads may work on a product, and the context that is passed to the function.
+/// The function is called only for large products.
 struct ThreadLimitQuery {
     ThreadLimit (*ask)(const void* context);
     const void* context;

@@ -26,7 +26,7 @@ struct PartOfPanel {
     std::int64_t first;
     int present;
     IndexRange summed;
-    int width;  ///< the panel's count of numbers for one index of the sum
+    int width;  ///< how many numbers the panel has for one index of the sum
     Real* to;
 };
 
@@ -147,8 +147,8 @@ void pack_complex_left(const PartOfPanel<Real>& part) {
         }
         return;
     }
-    // In this case the numbers of a row are adjacent, and its real and imaginary parts alternate. So they are copied
-    // like a real row of twice the length.
+    // Here the numbers of a row are adjacent, and its real and imaginary parts alternate. So they are copied like a
+    // real row of twice the length.
     copy_transposed(from, source.index_stride, 2 * part.summed.count(), part.present, part.width, to);
     for (std::int64_t p = 1; p < (source.is_conjugated ? 2 * part.summed.count() : 0); p += 2)
         for (int r = 0; r < part.present; ++r) to[p * part.width + r] = -to[p * part.width + r];

@@ -50,8 +50,8 @@ bool parallel_for(std::int64_t length, std::int64_t unit, std::size_t bytes_of_o
     using Own = ParallelFor<decltype(prepare(nullptr))>;
     constexpr auto bytes_of_division = static_cast<std::size_t>(round_up(sizeof(Own), 64));
     const std::size_t bytes_of_thread = bytes_of_one + sizeof(TeamThread);
-    // Uses fewer threads if the memory for all threads would exceed the limit. It does not fail then, since the
-    // result must not depend on the number of threads.
+    // If the memory for all threads would exceed the limit, uses fewer threads instead of failing, since the result
+    // must not depend on the number of threads.
     const auto fitting = static_cast<int>((scratch.limit - bytes_of_division) / bytes_of_thread);
     const int count = std::clamp(threads.count, 1, std::max(fitting, 1));
     constexpr std::int64_t groups_of_a_thread = 4;
@@ -67,8 +67,8 @@ bool parallel_for(std::int64_t length, std::int64_t unit, std::size_t bytes_of_o
     return true;
 }
 
-/// Calls parallel_for() for work that needs no memory in each thread, and then `finish(leading memory)`. Returns
-/// false if there is no memory.
+/// Calls parallel_for() for work that needs no memory of its own on each thread, and then `finish(leading memory)`.
+/// The leading memory has `leading_bytes` bytes. Returns false if there is no memory.
 template <class Prepare, class Finish>
 bool parallel_for_and_finish(std::int64_t length, std::int64_t unit, std::int64_t leading_bytes, ThreadLimit threads,
                              const Prepare& prepare, const Finish& finish) {

@@ -276,7 +276,8 @@ class ResultRectangle {
     Real* unconverted_;  ///< memory for one panel before its conversion, if the loops convert panels to BF16
     IndexRange columns_{};
     IndexRange block_{};
-    bool zero_adds_nothing_ = true;  ///< the packed factor beside a triangle has no NaN or infinity
+    bool zero_adds_nothing_ = true;  ///< true if the packed factor beside a triangle has no NaN or infinity, which
+                                     ///< times 0 would be NaN
 };
 
 /// Multiplies the result by beta. This is the whole job if alpha is 0, or if the sums have no terms.

@@ -38,7 +38,7 @@ class TriangularSolve {
     /// Sets the distance between the elements of X, in elements, if X is a vector.
     void set_increment(std::int64_t increment) { of_unknown_ = increment * job_.width; }
 
-    /// Solves for the unknowns in a range. Their right sides are still to be multiplied by `scale`.
+    /// Multiplies the right sides of the unknowns in a range by `scale`, and solves for these unknowns.
     void run(IndexRange unknowns, Element<Real> scale) {
         if (is_left_.load(std::memory_order_relaxed)) return;
         if (unknowns.count() <= solved_at_once) return solve_one_by_one(unknowns, scale);

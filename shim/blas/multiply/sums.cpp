@@ -23,8 +23,8 @@ struct BlockwiseSum {
     SumsOfBlocks<Sum, Real> loop;
     StridedVector<const Real> a, b;
     int width;
-    int numbers;         ///< count of numbers in the sum of a block
-    std::int64_t terms;  ///< count of numbers that a block has of each vector
+    int numbers;         ///< how many numbers the sum of a block has
+    std::int64_t terms;  ///< how many numbers of each vector form a block
     double scale = 1;
 
     std::int64_t elements() const { return terms / width; }
@@ -68,7 +68,8 @@ void dot(typename VectorLoops<Real>::Dot loop, const StridedVector<const Real>& 
     });
 }
 
-/// Returns `start` plus the sums of all blocks. Each block has two numbers: its sum, and the error of its additions.
+/// Returns `start` plus the sums of all blocks. `loop` stores two numbers for each block: its sum, and the error of
+/// its additions.
 template <class Real>
 double in_double(SumsOfBlocks<double, Real> loop, const StridedVector<const Real>& a,
                  const StridedVector<const Real>& b, int width, ThreadLimit threads, double start, double scale = 1) {

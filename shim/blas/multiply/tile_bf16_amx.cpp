@@ -29,8 +29,8 @@ void begin() {
 // After _tile_release(), the thread's tiles have no data, so its signal frames are small again.
 void end() { _tile_release(); }
 
-/// Converts a panel of the right factor to BF16, so that for every 32 indices of the sum, the 32 numbers of each
-/// column are adjacent.
+/// Converts a panel of the right factor to BF16, in blocks of 32 indices of the sum. In a block, the 32 numbers of
+/// each column are adjacent.
 void convert_right(const float* panel, std::int64_t depth, float* to) {
     auto* pairs = reinterpret_cast<std::uint16_t*>(to);
     for (std::int64_t first = 0; first < depth; first += unit, pairs += columns * unit) {

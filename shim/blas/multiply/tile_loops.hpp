@@ -227,8 +227,8 @@ enum : int { vectors_of_unknowns = 4, unknowns_at_once = 2 };
 template <class Real>
 constexpr int solved_columns = vectors_of_unknowns* lanes<Real>;
 
-/// Solves for `rows` unknowns, beginning with the unknown `first`. Sums up the terms of all earlier unknowns, then
-/// the terms that these unknowns have of each other, and adds the sums to the right sides.
+/// Solves for `rows` unknowns, beginning with the unknown `first`. Sums up the terms of the unknowns before `first`,
+/// then the terms that the `rows` unknowns have of each other, and adds the sums to the right sides.
 template <class Real, int rows>
 [[gnu::always_inline]] inline void solve_rows(const Real* triangle, int first, bool has_unit_diagonal, Real* unknowns,
                                               std::int64_t of_unknown) {

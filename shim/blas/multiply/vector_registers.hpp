@@ -24,7 +24,7 @@ enum : int { vector_bytes = 32 };
 #elif defined(__aarch64__)
 enum : int { vector_bytes = 16 };
 #else
-enum : int { vector_bytes = 0 };  // a vector is one number
+enum : int { vector_bytes = 0 };  // there are no vector instructions, so a vector is one number
 #endif
 
 #if defined(__FMA__) || defined(__aarch64__)

@@ -272,8 +272,8 @@ class MatrixVectorProduct {
                 add_rectangle(rows, columns, !is_stored, SumsBefore::are_continued, sums);
             return;
         }
-        // Both ranges are divided at one index, until they are equal or lie beside the diagonal. Equal ranges are
-        // then halved until they are short.
+        // The function divides both ranges at the index `at` and calls itself, until the ranges are equal or lie
+        // beside the diagonal. Equal ranges are then halved until they are short.
         constexpr std::int64_t small = small_square;
         const bool is_square = rows.begin == columns.begin && rows.end == columns.end;
         if (is_square && rows.count() <= small) return add_small_square(rows, sums);

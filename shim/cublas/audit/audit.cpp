@@ -37,8 +37,8 @@ Level3 with_operands(const Level3& single, const Matrix& a, const Matrix& b, con
     return other;
 }
 
-/// Returns false if the matrices of a product are too large for any audit. The size of these matrices in bytes might
-/// even overflow an integer.
+/// Returns false if the matrices of a product are too large for any audit. Their size in bytes might overflow an
+/// integer, so it is computed in double precision.
 bool may_fit_in_memory(const Level3& single) {
     const auto bytes = [](const Matrix& matrix) {
         return static_cast<double>(matrix.rows) * static_cast<double>(matrix.columns) * matrix.width * sizeof(float);
@@ -189,8 +189,8 @@ bool CallAudit::compare_all_products(AuditFormat ran) {
     return true;
 }
 
-/// Compares the results of one product. Returns false if that was impossible. Returns true, and sets a flag of the
-/// audit, if an operand has NaN or infinity.
+/// Compares the results of one product. Returns false if that was impossible. If an operand has NaN or infinity,
+/// compares nothing, but sets a flag of the audit and returns true.
 bool CallAudit::compare_one_product(const AuditStream& stream, const Level3& single, const Memory& memory,
                                     AuditFormat ran) {
     Matrix start{};
@@ -253,7 +253,8 @@ bool CallAudit::copy_product_to_host(const AuditStream& stream, const Level3& si
 }
 
 /// Copies the operands from the host to the device, multiplies them there in `format`, and copies the result to `to`
-/// on the host. `single` is the product with its operands on the device.
+/// on the host. `single` is the product with its operands on the device. `is_bound` is passed on to
+/// AuditLauncher::launch. Returns false if the driver or the library reports an error.
 bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, bool is_bound, const Level3& single,
                                    const Memory& memory, const Matrix& start, const Matrix& to) {
     if (!stream.write_matrix(memory.a, memory.device_a) ||
@@ -274,7 +275,7 @@ bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, boo
 }
 
 /// Computes the bound of each element, and also the reduced bound if the bound of a float32 product overflows.
-/// Overwrites the operands on the host.
+/// Overwrites the operands on the host. Returns false if multiply_in_format() fails.
 bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, const Memory& memory,
                                const Matrix& start, blas::ComponentwiseBound& bound) {
     const auto round_operands = [&](blas::RoundingKernel kernel) {

@@ -6,7 +6,7 @@
 
 namespace fp32shim::cublas {
 
-/// The number that the shim stores at the address before the product. cuBLAS never writes this number.
+/// The number that the shim stores at the address before the product runs. cuBLAS never writes this number.
 constexpr std::int32_t not_written = -2;
 
 KeptBitsQuery::KeptBitsQuery(const AuditLauncher& launcher) : launcher_(launcher), driver_(find_cuda_driver()) {
@@ -54,8 +54,8 @@ void KeptBitsQuery::store_answer(bool has_run, ExecutionOutcome& done) const {
     const bool is_read = !host.bytes().empty() && stream.read_bytes(address(), host.bytes().data(), sizeof kept) &&
                          stream.wait_for_audit();
     if (is_read) std::memcpy(&kept, host.bytes().data(), sizeof kept);
-    // If the wait was too long, the product may still be running. It then writes the number in nearly every case, and
-    // the copy comes later on the stream.
+    // If waiting took too long, the product may still be running. In nearly every case it will still write the
+    // number, and since the copy follows the product on the stream, it then copies this number.
     if (own_ != nullptr && (kept != not_written || !is_read)) stream.copy_bytes(address(), own_, sizeof kept);
     if (!has_run || done.applied != policy::AppliedFormat::fp64_emulated) return;
     if (kept == not_emulated) done.actual = policy::AppliedFormat::fp64;

@@ -27,8 +27,8 @@ class KeptBitsQuery {
     KeptBitsQuery(const KeptBitsQuery&) = delete;
     KeptBitsQuery& operator=(const KeptBitsQuery&) = delete;
 
-    /// Returns the address, which a product of cublasLt needs in its descriptor. Returns nullptr if the product does
-    /// not write to memory of the shim.
+    /// Returns the address in the shim's memory to which the product writes the number. A product of cublasLt needs
+    /// it in its descriptor. Returns nullptr if the product does not write to memory of the shim.
     std::int32_t* address() const { return reinterpret_cast<std::int32_t*>(address_); }
     /// Waits for the number, and stores it in `done` if the product has run.
     void store_answer(bool has_run, ExecutionOutcome& done) const;

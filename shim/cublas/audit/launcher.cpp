@@ -81,7 +81,8 @@ bool can_multiply_in(Format format, const Site& site, const Product& product) {
     if (product.asked.ignores_tf32_mode)
         return false;  // in TF32 mode, the function would still run in FP32, and the
                        // result would be compared with itself
-    // The environment variable that turns TF32 off may turn BF16 off, too.
+    // The environment variable that turns TF32 off may turn BF16 off, too, so that a product in either format would
+    // run in FP32.
     return !environment_in_force().tf32_is_off;
 }
 
@@ -101,7 +102,7 @@ void set_up_lt_launcher(AuditLauncher& launcher) {
     std::int32_t pointer_mode = pointers_to_host;
     std::uint32_t epilogue = epilogue_none;
     constexpr std::uint32_t known_epilogues = epilogue_none | epilogue_relu | epilogue_bias | epilogue_gelu;
-    // The pointer modes other than host and device are for vectors of alpha.
+    // The pointer modes other than host and device are for vectors of alpha. Calls with these modes are not repeated.
     launcher.is_ready = read(library.desc_get, launcher.parts.desc, desc_pointer_mode, pointer_mode) &&
                         read(library.desc_get, launcher.parts.desc, desc_epilogue, epilogue) &&
                         (pointer_mode == pointers_to_host || pointer_mode == pointers_to_device) &&
@@ -123,7 +124,8 @@ std::int32_t launch_by_cublas(const AuditLauncher& launcher, const Level3& singl
     };
     return run_as_part_of_call(launcher, [&] {
         if (by_type) return multiply();
-        // A logging callback of the program may have set another math mode in the meantime.
+        // The mode is read again, since a logging callback of the program may have set another math mode in the
+        // meantime.
         const std::int32_t mode = program_math_mode(*launcher.product.handle, library);
         return call_under_math_mode(*launcher.product.handle, library, mode, math_mode_for(format, true), multiply,
                                     kept_math_mode_bits(format));

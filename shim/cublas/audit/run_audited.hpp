@@ -57,7 +57,8 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
     if (is_nothing) plan = plan_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};
-    // A solve consists of several products, and cuBLAS would tell the number of bits of only one of them.
+    // A solve consists of several products, but cuBLAS would tell the number of bits of only one of them, so solves
+    // are not asked about.
     const bool is_emulated = plan.applied == policy::AppliedFormat::fp64_emulated &&
                              launcher.product.handle != nullptr &&
                              site.function->product().operation != blas::Operation::trsm;

@@ -114,7 +114,8 @@ bool AuditedBatch::read_arguments(const Site& site, const Frame& frame, const Pr
     set_type(product.dtype, first_);
     set_options(arguments, first_);
     set_sizes_and_operands(arguments, first_);
-    // cuBLAS's manual demands that the operands of syrkx and herkx give a symmetric result.
+    // This must precede make_gemmt(): cuBLAS's manual demands that the operands of syrkx and herkx give a symmetric
+    // result, so what they write is the triangle of a rank-k update.
     written_ = blas::written_region(first_);
     alpha_bytes_ = bytes_of_scalar(first_, has_complex_scalar(first_, false));
     beta_bytes_ = first_.beta == nullptr ? 0 : bytes_of_scalar(first_, has_complex_scalar(first_, true));
@@ -186,7 +187,7 @@ bool AuditedBatch::read_lt_arguments(const Library& library, const Frame& frame,
 
 bool AuditedBatch::has_valid_arguments() const {
     const Matrix b = blas::operand_b(first_);
-    // Among these operations, only gemm can conjugate without transposing.
+    // Among the operations that are audited, only gemm can conjugate without transposing.
     if (first_.operation != blas::Operation::gemm && first_.trans_a == 'R') return false;
     for (const char option : {first_.side, first_.uplo, first_.trans_a, first_.trans_b, first_.diag})
         if (option == '?') return false;
@@ -243,8 +244,8 @@ blas::Level3 AuditedBatch::product_at(std::int64_t index) const {
     return single;
 }
 
-/// Returns the address of A, B or C (operand 0, 1 or 2) of the product `index`. `first` is the address of this
-/// operand of the first product.
+/// Returns the address of A, B or C (operand 0, 1 or 2) of the audited product with the index `index`. `first` is the
+/// address of the same operand of the first product.
 const void* AuditedBatch::operand_at(std::int64_t index, int operand, const void* first) const {
     return in_arrays_ ? from_device_.pointers[operand][static_cast<std::size_t>(index)]
                       : address_of_element(first, index * step_ * strides_[operand], first_.width());

@@ -84,7 +84,7 @@ class AuditedBatch {
     bool overwrites_b_ = false;
     bool in_arrays_ = false;
     std::int64_t count_ = 1;
-    std::int64_t step_ = 1;         ///< one product in this many of the batch is audited
+    std::int64_t step_ = 1;         ///< the audit takes every step_-th product of the batch
     std::int64_t strides_[3] = {};  ///< the strides of A, B and C, in elements
     blas::Matrix lt_c_{};           ///< C of the first product of a cublasLt call, in which C and the result may be
                                     ///< different matrices

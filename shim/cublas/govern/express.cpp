@@ -33,8 +33,8 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (context == nullptr || context->writer_change_count != settings_change_count() ||
         context->recording->has_command())
         return false;
-    // The plan refers to its rule by an index into these settings. Other settings may have replaced them when the
-    // call returns.
+    // The plan refers to its rule by an index into these settings. They are kept in a variable, since other settings
+    // may have replaced them when the call returns.
     const Settings& in_force = settings();
     if ((kept & generation_mask) != settings_key(0, in_force.generation)) return false;
     record::Recording& recording = *context->recording;

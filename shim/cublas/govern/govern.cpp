@@ -58,7 +58,8 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
         return {set_program_math_mode(*record, *site.cublas.library, static_cast<std::int32_t>(frame.word(1))),
                 nullptr};
     const std::int32_t status = call_as_called(site, frame);
-    // A logging callback of the program may ask for the math mode while the shim runs a product in another mode.
+    // A logging callback of the program may ask for the math mode while the shim runs a product in another mode. It
+    // gets the program's mode.
     if (effect == StateEffect::math_mode_read && status == status_success && record->runs_under_other_mode)
         *reinterpret_cast<std::int32_t*>(frame.word(1)) = record->program_mode;
     return {status, nullptr};

@@ -33,9 +33,10 @@ constexpr std::size_t pair_count = 32;
 /// The largest number of pairs that one EventPairPool makes for all contexts. The number is limited because pairs of
 /// a context that is not current cannot be destroyed.
 constexpr std::uint32_t most_made = 256;
-/// After this many errors of the driver, calls are no longer measured with the same pool.
+/// After this many errors of the driver for one EventPairPool, no more calls are measured with this pool.
 constexpr std::uint32_t most_errors = 8;
-/// After this many events that are not done, the search ends, since later events are probably not done either.
+/// collect() stops after it has met this many events that are not done, since later events are probably not done
+/// either.
 constexpr int most_not_ready = 2;
 
 }  // namespace
@@ -59,8 +60,8 @@ namespace {
 
 using State = EventPair::State;
 
-/// The number of the process that made the first pairs of events; 0 if there are no pairs. Forked children of this
-/// process cannot use CUDA.
+/// The fork generation of the process that made the first pairs of events; 0 if there are no pairs. Forked children
+/// of this process cannot use CUDA.
 constinit std::atomic<std::uint32_t> owner{0};
 constinit std::atomic<EventPairPool*> all_pairs{nullptr};
 
@@ -103,7 +104,8 @@ void collect_at_exit() {
     }
 }
 
-/// Returns the pairs of this writer, which are made at the first call. Returns nullptr if there are none.
+/// Returns the pairs of `writer`, and makes them on the first call. Returns nullptr if there is no memory, or in a
+/// forked child of the process that made the first pairs.
 EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writer) {
     if (writer.attached_memory() != nullptr)
         return static_cast<EventPairPool*>(static_cast<FirstCallCounter*>(writer.attached_memory()));
@@ -128,15 +130,15 @@ EventPairPool* pairs_of(record::Recording& recording, record::ThreadWriter& writ
     return pairs;
 }
 
-/// Returns a pair with events of this context. Returns nullptr if all pairs are in use, or the driver makes no more
-/// events. The precondition is the same as for collect().
+/// Returns a pair with events of this context. Returns nullptr if all pairs are in use, if most_made pairs were made,
+/// or if the driver makes no events. The precondition is the same as for collect().
 EventPair* unused_pair(EventPairPool& pairs, std::uint64_t context) {
     EventPair* other = nullptr;
     for (EventPair& pair : pairs.pairs) {
         const State state = pair.state.load(std::memory_order_relaxed);
         if (state == State::unused && pair.begin != nullptr && pair.context == context) return &pair;
-        // If no unused pair has events of this context, another pair gives up its events. Pairs without events are
-        // taken first, then unused pairs.
+        // If no unused pair has events of this context, another pair gets new events. A pair that has no events yet
+        // is preferred, then an unused pair, then a waiting pair of another context.
         const bool is_better =
             other == nullptr || (other->begin != nullptr && pair.begin == nullptr) ||
             (other->state.load(std::memory_order_relaxed) == State::waiting && state == State::unused);
@@ -187,8 +189,8 @@ bool GpuTimedCall::is_due(const Site& site, const Settings& in_force, const poli
         --calls_left;
         return false;
     }
-    // The distance between measured calls varies around the mean that the settings demand. With a fixed distance,
-    // always the same call of a loop might be measured.
+    // The number of calls between two measured calls varies around the mean that the settings demand. If it were
+    // fixed, always the same call of a loop might be measured.
     const std::uint64_t random = system::splitmix64(++pairs_->turns * system::golden_ratio);
     calls_left = static_cast<std::uint32_t>(random % (2 * std::uint64_t{in_force.gpu_times} - 1));
     return true;

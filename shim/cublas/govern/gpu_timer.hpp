@@ -19,9 +19,9 @@ namespace fp32shim::cublas {
 struct EventPair;
 struct EventPairPool;
 
-/// Counts the first calls of each kind that one ThreadWriter records. An entry has bits of the kind's hash, and the
-/// number of the kind's calls up to first_gpu_times. No entry is ever replaced. So in a program with very many kinds
-/// of calls, some kinds have no first calls.
+/// Counts the first calls of each kind that one ThreadWriter records; kind_of() gives the kind of a call. An entry
+/// has bits of the kind's hash, and the number of the kind's calls up to first_gpu_times. No entry is ever replaced.
+/// So in a program with very many kinds of calls, some kinds have no first calls.
 class FirstCallCounter {
   public:
     /// Returns true if the first calls of a kind are known to be over. Looks at only one entry.
@@ -59,7 +59,8 @@ class GpuTimedCall : public CallTime {
                                                       const policy::MatmulCall& call) {
         if (in_force.gpu_times == 0) return true;
         ThreadContext* const context = existing_thread_context();
-        // If calls are left, the thread has a writer. Calls under other settings are of other kinds.
+        // If gpu_calls_left is not 0, the thread has a writer, so `writer` is not nullptr. Calls under other settings
+        // are of other kinds.
         if (context == nullptr || context->gpu_calls_left == 0 || context->writer->attached_memory() == nullptr ||
             !static_cast<const FirstCallCounter*>(context->writer->attached_memory())
                  ->has_had_first_calls(kind_of(site, in_force, call, *context)))

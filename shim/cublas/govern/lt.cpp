@@ -241,9 +241,9 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
-/// Runs the product with the change of its plan, by run_as(). If no algorithm is within the limits, tries again with
-/// only those limits that the plan needs. Returns nullopt, with the reason in `obstacle`, if the second attempt fails
-/// as well.
+/// Runs the product as its plan changes it, by calling `run_as`. If no algorithm is within the limits, tries again
+/// with only those limits that the plan needs. Returns nullopt, with the reason in `obstacle`, if the second attempt
+/// fails as well.
 template <class RunAs>
 std::optional<std::int32_t> run_changed(const RunAs& run_as, const Plan& plan, std::int32_t own_compute_type,
                                         const AlgorithmLimits& limits, std::int32_t* kept_bits,
@@ -318,7 +318,8 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
         if (status == status_success) tell(algorithm, own_compute_type, done);
         return status;
     }
-    // The algorithm may come from a search that the shim had changed but no longer remembers.
+    // The library may have refused because the algorithm comes from a search that the shim had changed but no longer
+    // remembers.
     if (is_governed && algorithm != nullptr && has_changed_searches()) {
         if (const auto other = run_own()) return *other;
     }

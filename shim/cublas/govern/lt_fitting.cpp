@@ -20,8 +20,9 @@ std::uint64_t alignment_of(const std::array<std::int64_t, 4>& addresses) {
 std::uint64_t implementations_below(Format format) {
     constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
                             below_fp32 = below_tf32 | impl_input_tf32;
-    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 consists of BF16
-                                                                                   // products, so its entry is 0
+    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // indexed by format; BF16x9 is
+                                                                                   // computed by BF16 products, so
+                                                                                   // its entry excludes none
     return is_of_float64(format) ? 0 : below[static_cast<std::size_t>(format)];
 }
 
@@ -54,7 +55,8 @@ SearchResult search(const FittingRequest& wanted, const SearchConditions& origin
         !set(preference_impl_mask, original.implementation_mask & ~implementations_below(wanted.format)) ||
         !set(preference_max_waves_count, original.max_waves_count))
         return answer;
-    // No preference can exclude an algorithm by its id, so the library is asked for several algorithms.
+    // No preference can exclude the algorithms that are known to be wrong. If they must be avoided, the library is
+    // asked for several algorithms.
     HeuristicResult results[8]{};
     std::int32_t found = 0;
     const std::int32_t status =
@@ -134,7 +136,7 @@ bool find_fitting_algorithm(const FittingRequest& wanted, const void* own, Algor
     const std::array matrices{frame.word(argument_a), frame.word(argument_b), frame.word(argument_c),
                               frame.word(argument_d)};
     const std::uint64_t alignment = alignment_of(matrices);
-    // If the program chose no algorithm for a product, its workspace may be null even if the size is not 0.
+    // If the program chose no algorithm for a product, it may pass a null workspace with a size that is not 0.
     const bool has_workspace = own != nullptr || frame.word(argument_workspace) != 0;
     const auto workspace_size = has_workspace ? static_cast<std::uint64_t>(frame.word(argument_workspace_size)) : 0;
     const Format of_algorithm = format_of_algorithm(library, own, wanted.compute_type).value_or(wanted.format);

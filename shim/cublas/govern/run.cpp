@@ -45,7 +45,7 @@ std::int32_t run_as_planned(const Site& site, const Frame& frame, const Product&
     std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change, done);
     if (!plan.changes_call() || !is_refusal(status)) return status;
     const auto try_mode = [&](const CallChange& other) {
-        // A logging callback of the program may have set another mode in the meantime.
+        // The mode is read again, since a logging callback of the program may have set another one in the meantime.
         const std::int32_t program_mode = program_math_mode(*product.handle, *site.cublas.library);
         status = run_change(site, frame, product.handle, program_mode, other, done);
         return !is_refusal(status);
