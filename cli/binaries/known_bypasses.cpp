@@ -83,7 +83,7 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libXNNPACK"},
          .message =
              "multiplies with its own kernels, at FP16 if the program, or a model of TensorFlow Lite, asks for it"},
-        // The formats are those of vec_dot_type in ggml/src/ggml-cpu/ggml-cpu.c.
+        // The formats in the message are those of vec_dot_type in ggml/src/ggml-cpu/ggml-cpu.c.
         {.name = "ggml",
          .markers = {"ggml-cpu/ggml-cpu.c"},
          .files = {"libggml-cpu"},

@@ -350,7 +350,8 @@ class CulpritSearch {
         if (tester_.confirm_verdict(Lowered::only, set, found)) culprit.calls = found;
     }
 
-    /// Tests again the sets whose failures made the groups a culprit. Returns false if a verdict has changed.
+    /// Tests again the sets whose failures made the groups of `culprit` a culprit. `exact` holds the groups of all
+    /// culprits. Returns false if a verdict has changed.
     bool confirm_culprit(Culprit& culprit, const Subset& exact) {
         seeks_unresolved_ = culprit.tells_nothing;
         if (!culprit.partners.empty() && is_failure(test(Lowered::only, culprit.groups).verdict))
@@ -422,15 +423,16 @@ class CulpritSearch {
         return wanted - std::min(wanted, exact_outcome().runs);
     }
 
-    /// Returns groups about which the acceptable runs under the policy show nothing, because these runs, like some
-    /// run with all products exact, made fewer calls of the groups than the first run. Runs the command again where
-    /// another run may show more.
+    /// Returns the groups about which acceptable runs under the policy show nothing, apart from `policy`, the groups
+    /// that it keeps exact. All of these runs, and also some run with all products exact, made fewer calls of each
+    /// returned group than the first run. Runs the command again if another run may show more.
     Subset groups_not_run_again(const Subset& policy) {
         const auto seems_missing = [&] {
             return without(without(exact_outcome().ran, policy), tester_.test(Lowered::all_but, policy).as_often);
         };
         const auto missing = [&] {
-            // Calls that every exact run makes, but no run under the policy, are missing because of the policy.
+            // Calls that every exact run makes, but no run under the policy, are missing because of the policy, and
+            // more runs would not show them.
             return without(seems_missing(), without(exact_outcome().as_often, exact_outcome().less_often));
         };
         while (!without(seems_missing(), exact_outcome().less_often).empty() &&

@@ -22,8 +22,8 @@ struct FailureRates {
 };
 
 /// Wald's sequential probability ratio test (Wald, "Sequential Tests of Statistical Hypotheses", 1945). Returns true
-/// if the runs fail for a cause, false if they fail only at random, and nullopt if more runs are needed. If the true
-/// rate is one of `rates` or beyond it, an answer is wrong with a probability of about `error` at most.
+/// if the runs fail for a cause, false if they fail only at random, and nullopt if more runs are needed. Unless the
+/// true rate lies between the two `rates`, an answer is wrong with a probability of about `error` at most.
 std::optional<bool> fails_by_cause(const RunCounts& counts, const FailureRates& rates, double error);
 
 /// The largest probability that a whole search misses a cause whose failure rate is at least the one that the search

@@ -15,7 +15,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the beginning of a command line, because its first argument may be the text of a whole program.
+/// Shortens a command line to less than 100 bytes, because one of its arguments may be the text of a whole program.
 std::string short_text(std::string_view command) {
     char buffer[100];
     return std::string(system::cut_to_fit(command, buffer));
@@ -89,7 +89,7 @@ std::string operands_text(const ResultPair& pair) {
     return "other bits" + text;
 }
 
-/// Returns the lines of text about the pair of products with this index.
+/// Returns the lines of text about the pair of products with the index `index` in PairedResults::pairs.
 std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     const ResultPair& pair = outcome.paired.pairs[index];
     const MergedRow &a = outcome.a.row_of(pair.a), &b = outcome.b.row_of(pair.b);

@@ -187,8 +187,8 @@ constexpr std::size_t none = SIZE_MAX;
 /// The relative difference beyond which two results are assumed not to come from the same work. Most differences by
 /// rounding are far smaller.
 constexpr double very_different = 0.1;
-/// The largest number of products of one kind in a run for which each product is compared with each product of the
-/// other run.
+/// If the order of one kind's products is doubtful and no run has more of them than this number, each is compared
+/// with each product of the other run. Larger numbers of products are paired by their order only.
 constexpr std::size_t max_compared = 200;
 
 /// Copies the kinds and the results of a thread's products, because the alignment needs them as sequences of numbers.
@@ -336,8 +336,8 @@ class ResultPairing {
         return difference_of(fingerprints_a_.of(a), fingerprints_b_.of(b));
     }
 
-    /// Returns true if the order of the products of this kind may be meaningless, because some of them came in
-    /// another order, or because several threads share the work.
+    /// Returns true if the order of the products of this kind may be meaningless, because the two runs
+    /// made some of them in different orders, or because several threads share the work.
     bool has_doubtful_order(RestGroup group_a, RestGroup group_b) const {
         if (kinds_out_of_order_.contains(a_.kind_of(group_a[0].second))) return true;
         const auto in_order = static_cast<std::size_t>(std::ranges::count_if(

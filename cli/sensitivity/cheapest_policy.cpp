@@ -44,7 +44,7 @@ class PolicySearch {
     }
 
     /// Returns the levels of all measured runs whose output was within the tolerance, the cheapest first. A place
-    /// that did not run below FP32 although a run requested it for this place only counts as exact in these levels.
+    /// counts as exact in these levels if it did not run below FP32 even in the run that lowered this place alone.
     std::vector<Levels> levels_within_tolerance() const {
         std::vector<Levels> shown;
         const auto add = [&](const MeasuredRun& run, Levels levels) {

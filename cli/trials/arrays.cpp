@@ -78,7 +78,8 @@ std::string_view value_of(std::string_view header, std::string_view key) {
     return value.substr(0, value.find(end));
 }
 
-/// Returns the sizes in a text such as `(3, 4`, or nothing if the product of the sizes overflows.
+/// Returns the sizes in the text of a shape without its closing bracket, such as `(3, 4`. Returns nothing if the
+/// product of the sizes overflows.
 std::optional<std::vector<std::uint64_t>> sizes_in(std::string_view text) {
     std::vector<std::uint64_t> sizes;
     std::uint64_t product = 1;

@@ -31,7 +31,8 @@ struct NumberComparison {
 /// A row of numbers that a run changed. A row is either one number of a text, or an array.
 struct ChangedRow {
     std::string name{};
-    double exact = 0, found = 0;  ///< the two values of the number, or, in an array, of the number that changed most
+    double exact = 0,
+           found = 0;  ///< the number in the exact run and in the other run; in an array, the one that changed most
     std::string
         worst{};  ///< name of the number of an array that changed most; empty if the row is a number of a text
     double worst_change = 0;  ///< relative change of the number named by `worst`
@@ -110,7 +111,7 @@ class ExactRunReference {
     std::vector<double> noise_;          ///< for each number or array, its largest change between exact runs
     std::vector<double> chance_;         ///< for each number or array, the largest change that chance explains
     std::vector<bool> has_other_words_;  ///< for each number or array, whether the words before it differ between
-                                         ///< exact runs; the last entry is for the words after the last one
+                                         ///< exact runs; the last entry is for the words after the last number
 };
 
 /// Returns the JSON form of a distance, which results of `sensitivity` and state files of searches contain.

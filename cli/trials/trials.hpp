@@ -62,7 +62,7 @@ class TrialRunner {
     bool is_on_cpu() const { return first_.is_on_cpu(); }
     /// Returns the products of the first run, in which all products were exact.
     const RecordedProducts& first_products() const { return first_.products; }
-    /// Returns the numbers of the exact runs. The caller may choose which of them count.
+    /// Returns the numbers of the exact runs. The caller may choose which numbers count.
     ExactRunReference& reference() { return reference_; }
     const ExactRunReference& reference() const { return reference_; }
     /// Returns the run that ended last.
@@ -113,7 +113,7 @@ class TrialRunner {
 std::string requested_precision(const std::string& precision);
 
 /// Returns the request of a run in which only the groups of products in `lowered` run at the settings' precision, and
-/// all others are exact. If `calls` is set, only that range of calls of the one group is lowered.
+/// all others are exact. If `calls` is set, only these calls of the group that `calls` names are lowered.
 RunRequest request_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 /// Returns the request of a run in which all products run at the settings' precision, except the groups in `exact`.
