@@ -39,7 +39,7 @@ struct ComparedGroup {
 /// A kind of product that most calls of run A computed with another algorithm of cublasLt than most calls of run B.
 struct AlgorithmChange {
     const MergedRow* a;  ///< recorded decision of run A whose algorithm has the most calls
-    const MergedRow* b;  ///< the same of run B
+    const MergedRow* b;  ///< recorded decision of run B, chosen in the same way
 };
 /// Returns a text such as `another algorithm (split-K 4 -> 1)`, or an empty text if the algorithms are the same or
 /// one is unknown.

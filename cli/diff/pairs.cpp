@@ -336,8 +336,8 @@ class ResultPairing {
         return difference_of(fingerprints_a_.of(a), fingerprints_b_.of(b));
     }
 
-    /// Returns true if the order of the products of this kind may be meaningless, because the two runs
-    /// made some of them in different orders, or because several threads share the work.
+    /// Returns true if the order of the products of this kind may be meaningless, because the two runs made some of
+    /// them in different orders, or because several threads share the work.
     bool has_doubtful_order(RestGroup group_a, RestGroup group_b) const {
         if (kinds_out_of_order_.contains(a_.kind_of(group_a[0].second))) return true;
         const auto in_order = static_cast<std::size_t>(std::ranges::count_if(

@@ -70,7 +70,7 @@ void SourceLocator::look_up_all(const record::RecordedObject& object, std::span<
 }
 
 /// Asks the worker process for locations. Returns one location for each of `offsets`. If the file cannot be read,
-/// each of them only has the reason in `why_unknown`.
+/// each location has only the reason in `why_unknown`.
 std::vector<SourceLocation> SourceLocator::ask_worker(KnownObject& object,
                                                       const std::vector<std::uint64_t>& offsets) {
     while (object.readable != ReadableParts::nothing) {

@@ -32,7 +32,7 @@ struct NumberComparison {
 struct ChangedRow {
     std::string name{};
     double exact = 0,
-           found = 0;  ///< the number in the exact run and in the other run; in an array, the one that changed most
+           found = 0;  ///< the number in the exact run and in this run; in an array, the number that changed most
     std::string
         worst{};  ///< name of the number of an array that changed most; empty if the row is a number of a text
     double worst_change = 0;  ///< relative change of the number named by `worst`

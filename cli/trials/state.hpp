@@ -39,7 +39,7 @@ struct Trial : FinishedRun {
 class TrialStateFile {
   public:
     /// Reads the file if it exists, and otherwise starts a new one. `identity` holds all facts on which the runs
-    /// depend. Throws if the file belongs to another search, or if an input file has changed since it was written.
+    /// depend. Throws if the file belongs to another search, or if an input file has changed since the earlier runs.
     TrialStateFile(std::string path, const Json& identity);
 
     /// Writes a run to the file. `request` is the checksum of the run's RunRequest.
