@@ -50,7 +50,7 @@ struct SetOutcome {
     Verdict verdict = Verdict::unresolved;
     std::string how;              ///< how the last failed run ended, or how the last run ended if none failed
     bool is_flaky = false;        ///< runs of the same set had different outcomes
-    std::uint64_t last_run = 0;   ///< number of the last run, counted from 1 over all runs of the search
+    std::uint64_t last_run = 0;   ///< number of the set's most recent run, counted from 1 over all runs of the search
     std::uint64_t runs = 0;       ///< number of runs
     std::uint64_t failures = 0;   ///< number of runs that were not acceptable
     std::uint64_t undecided = 0;  ///< number of runs that cannot be judged

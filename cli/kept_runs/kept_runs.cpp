@@ -28,7 +28,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr const char* runs_folder = ".fp32shim";
-/// The name of an empty file beside the runs' folders. The file says that the last run was not kept.
+/// The name of an empty file beside the runs' folders. The file says that the most recent run was not kept.
 constexpr const char* not_kept_file = "last-run-was-not-kept";
 /// The largest number of kept runs. It is enough to compare a few versions of a program, each with the one before.
 /// Users give a name to a recording that they want to keep longer.

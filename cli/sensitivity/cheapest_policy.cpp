@@ -80,8 +80,8 @@ class PolicySearch {
         return std::ranges::any_of(result_.levels, [](std::size_t level) { return level > 0; });
     }
 
-    /// Runs the command under the policy with these levels. If the output is within the tolerance, makes this policy
-    /// the found one and returns true.
+    /// Runs the command under the policy with `levels`. Returns true, and makes this policy the found one, if the
+    /// output is within the tolerance.
     bool take_if_within(const Levels& levels) {
         tried_.insert(levels);
         const MeasuredRun measured = run_(levels);

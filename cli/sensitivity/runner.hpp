@@ -68,7 +68,8 @@ class SensitivityRunner {
     bool made_fewer_calls_later(const ProductGroup& group) const {
         return exact_count_ >= 2 && !ran_again_.contains(group.key);
     }
-    /// Makes those of the planned runs whose results are not known yet, and returns the results of all planned runs.
+    /// Makes those of the planned runs whose results are not known yet, `jobs` runs at the same time. Returns the
+    /// results of all planned runs.
     std::vector<MeasuredRun> measure_runs(const std::vector<PlannedRun>& planned, std::uint64_t jobs);
     /// Makes a run again. Throws SearchAborted if chance explains the output of the new run, because chance then has
     /// larger effects than the exact runs have shown.

@@ -159,7 +159,7 @@ std::string inflate(std::string_view packed, std::size_t size, std::uint32_t che
     const Zlib* const z = zlib();
     if (z == nullptr) return "is packed, and zlib is not installed (Debian, Ubuntu: zlib1g); np.savez does not pack";
     constexpr std::size_t best_ratio =
-        1032;  // a damaged `size` must not make this function ask for a huge amount of memory
+        1032;  // deflate packs no better, so a larger `size` is damaged, and must not take a huge amount of memory
     if (size / best_ratio > packed.size()) return "is damaged";
     unpacked.resize(size);
     z_stream stream = {};

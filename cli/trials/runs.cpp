@@ -101,7 +101,7 @@ ProgramEnd ended_of(int status) {
     return ended;
 }
 
-/// Collects the exit status of a process. Returns false if it is still running.
+/// Stores in `run` how and when a process ended. Returns false, and changes nothing, if it is still running.
 bool reap(pid_t process, FinishedRun& run) {
     int status = 0;
     const pid_t changed = waitpid(process, &status, WNOHANG);
@@ -114,7 +114,7 @@ bool reap(pid_t process, FinishedRun& run) {
     return true;
 }
 
-/// Ends a process group with SIGTERM. Sends SIGKILL once the process has ended, or after two seconds.
+/// Ends a process group with SIGTERM. Once its leader has ended, or after two seconds, sends SIGKILL to the group.
 void end_group(pid_t group) {
     kill(-group, SIGTERM);
     kill(-group, SIGCONT);

@@ -156,7 +156,7 @@ Trial TrialRunner::make_trial(FinishedRun run, bool was_written, RunPurpose purp
     if (std::string problem = unknown_run_text(run); !problem.empty())
         throw SearchAborted{std::move(problem), exit_code::inconclusive, true};
     Trial trial{std::move(run)};
-    // The next run overwrites the compared file, so its checksum is computed now.
+    // The next run overwrites the compared file, so the file's checksum is computed now.
     if (!settings_.compared_file.empty()) trial.checksum = checksum_or_mtime(settings_.compared_file);
     trial.distance = distance_of(trial, was_written, purpose);
     trial.stdout_text.clear();

@@ -74,7 +74,8 @@ class TrialRunner {
     /// Sets the number of runs that the whole search is expected to need, for the progress display. 0 means unknown.
     void expect_run_count(std::uint64_t total) { expected_ = total; }
     std::uint64_t expected_run_count() const { return expected_; }
-    /// Tells the user about the run with this number, counted from 1, unless the run came from the state file.
+    /// Tells the user what the run with the number `number`, counted from 1, lowered, and its result. Does nothing if
+    /// the run came from the state file.
     void report_run(std::uint64_t number, std::string_view what, std::string_view result);
     /// Returns a message that says that a signal has ended the search.
     std::string interruption_text() const;
