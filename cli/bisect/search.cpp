@@ -21,14 +21,14 @@ using FirstFailing = std::function<std::optional<std::size_t>(const std::vector<
 constexpr std::size_t max_sizes =
     500;  ///< if a source line has more matrix sizes than this, the search does not test them one by one
 constexpr std::size_t max_culprit_sizes =
-    8;  ///< if more sizes at a source line must stay exact than this, the whole line does
-constexpr std::uint64_t max_pairs = 8;  ///< largest number of pairs of culprits that are lowered together in a test
+    8;  ///< if more sizes at a source line than this must stay exact, the whole line stays exact
+constexpr std::uint64_t max_pairs = 8;  ///< largest number of tests that each lower a pair of culprits together
 constexpr std::uint64_t exact_runs_of_numbers = 5;  ///< number of exact runs that show the noise of compared numbers
 constexpr std::uint64_t max_runs_for_coverage =
-    3;  ///< number of exact runs, or of runs under the policy, that show whether a group runs again
+    3;  ///< limits the exact runs, and the runs under the policy, that are made to see whether a group runs again
 
 constexpr std::uint64_t runs_against_chance =
-    5;  ///< number of runs of each of two sets whose outcomes contradict each other
+    5;  ///< runs of each of two sets whose outcomes contradict each other, to see whether chance is the reason
 
 /// Thrown when evidence contradicts the conclusions of the search so far.
 struct Doubt {
@@ -294,7 +294,7 @@ class CulpritSearch {
     /// effects cancel. Returns false if no such pair is found within the tests that are left.
     bool lower_two(SearchConclusion& found, std::uint64_t& tests_left) {
         std::vector<Culprit>& culprits = found.culprits;
-        if (culprits.size() < 3) return false;  // all culprits lowered together are known to fail
+        if (culprits.size() < 3) return false;  // two culprits are all culprits, which are known to fail together
         for (std::size_t second = 1; second < culprits.size(); ++second) {
             for (std::size_t first = 0; first < second; ++first) {
                 if (tests_left == 0) return false;

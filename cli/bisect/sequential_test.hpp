@@ -48,8 +48,8 @@ FailureRates rates_to_tell_apart(const RunCounts& exact, double error);
 /// lower bound with 95% confidence, so that chance does not make the expected rate too high.
 FailureRates rates_for_parts(const FailureRates& sought, const RunCounts& lowered);
 
-/// Returns the upper bound of the failure rate of runs with these counts, with 95% confidence (Clopper and Pearson,
-/// 1934).
+/// Returns an upper bound of the failure rate of the runs that `counts` counts, with 95% confidence (Clopper and
+/// Pearson, 1934).
 double upper_bound_of_failure_rate(const RunCounts& counts);
 
 }  // namespace fp32shim::cli

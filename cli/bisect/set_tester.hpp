@@ -141,8 +141,8 @@ class SetTester {
     /// Divides the probability of a wrong answer by ten, and doubles the number of runs with all products exact.
     /// Returns false, and changes nothing, if this has already been done twice.
     bool reduce_error_rate();
-    /// Announces that the sets in the following tests of Lowered::only are parts of a set with this outcome, so that
-    /// tests look for failure rates that make up the failure rate of the whole set.
+    /// Announces that the sets in the following tests of Lowered::only are parts of a set with this outcome. A part
+    /// that makes most of the failures of the whole set then counts as failing.
     void seek_failure_rate_of(const SetOutcome& outcome);
     /// Announces that the sets in the following tests may fail with any rate that the search can notice.
     void seek_any_failure_rate() { suspected_ = sought_; }

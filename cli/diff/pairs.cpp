@@ -414,7 +414,7 @@ class ResultPairing {
     const DiffSide &a_, &b_;
     FingerprintReader fingerprints_a_, fingerprints_b_;
     std::vector<std::size_t>
-        counterpart_in_order_;  // for each product of A, its counterpart in the order of the thread
+        counterpart_in_order_;  // for each product of A, its counterpart in B in the order of the thread, or `none`
     std::vector<bool> is_paired_a_, is_paired_b_;
     std::unordered_set<std::uint32_t> kinds_out_of_order_;
     PairedResults results_;

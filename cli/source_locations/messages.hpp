@@ -10,7 +10,7 @@
 
 namespace fp32shim::cli {
 
-/// The parts of a file that the child process may read.
+/// The parts of a file that the child process may read. `symbols` means the symbol tables without debug information.
 enum class ReadableParts : std::uint8_t { nothing, symbols, all };
 
 /// A question for the source locations of some addresses in one file.
