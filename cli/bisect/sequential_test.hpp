@@ -33,8 +33,8 @@ constexpr double error_of_a_search = 0.05;
 /// Returns the number of sets that a search among `lines` lines is expected to test if there are two culprits.
 std::uint64_t expected_set_count(std::size_t lines);
 
-/// Returns the largest probability of error for a single answer of a search. The probability of any wrong answer in
-/// the whole search is then at most error_of_a_search (Bonferroni's inequality).
+/// Returns the largest probability of error for a single answer of a search among `lines` lines. The probability of
+/// any wrong answer in the whole search is then at most error_of_a_search (Bonferroni's inequality).
 double error_rate_per_answer(std::size_t lines);
 
 /// Returns the two failure rates that a search distinguishes. The lower one is estimated from the runs with all
@@ -44,7 +44,7 @@ double error_rate_per_answer(std::size_t lines);
 FailureRates rates_to_tell_apart(const RunCounts& exact, double error);
 
 /// Returns the failure rates that tests of the parts of a set distinguish. `lowered` are the runs of the whole set. A
-/// part that makes three quarters of the failures counts as a cause. The whole set's failure rate is taken at its
+/// part that causes three quarters of these failures counts as a cause. The whole set's failure rate is taken at its
 /// lower bound with 95% confidence, so that chance does not make the expected rate too high.
 FailureRates rates_for_parts(const FailureRates& sought, const RunCounts& lowered);
 

@@ -135,7 +135,7 @@ TextTable sides_table(const DiffOutcome& outcome) {
     return table;
 }
 
-/// Returns the formats in which a group ran in both runs, such as `fp32 -> tf32` or `tf32, only in B`.
+/// Returns the formats in which a group ran in each of the two runs, such as `fp32 -> tf32` or `tf32, only in B`.
 std::string ran_text(const ComparedGroup& group) {
     const std::string a = group.a.formats_text(), b = group.b.formats_text();
     if (a.empty()) return b + ", only in B";

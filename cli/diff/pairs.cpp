@@ -87,7 +87,8 @@ std::vector<std::size_t> by_first_product(const DiffSide& side, const ProcessRes
 /// Matches the threads of `process_a` with the threads of `process_b`, and adds the pairs to `matches`.
 void match_threads_of(const DiffSide& a, const ProcessResults& process_a, const DiffSide& b,
                       const ProcessResults& process_b, std::vector<MatchedThreads>& matches) {
-    // Threads with equal products are matched first, which is fast even with thousands of threads.
+    // Threads with equally many products of each kind are matched first, which is fast even with thousands of
+    // threads.
     std::map<Counts, std::deque<std::size_t>> by_counts;
     for (const std::size_t j : by_first_product(b, process_b)) by_counts[counts_of(b, j)].push_back(j);
     std::vector<std::size_t> others;

@@ -30,8 +30,8 @@ namespace {
 constexpr const char* runs_folder = ".fp32shim";
 /// The name of an empty file beside the runs' folders. The file says that the most recent run was not kept.
 constexpr const char* not_kept_file = "last-run-was-not-kept";
-/// The largest number of kept runs. It is enough to compare a few versions of a program, each with the one before.
-/// Users give a name to a recording that they want to keep longer.
+/// The largest number of kept runs. It is enough to compare a few versions of a program, each with the previous
+/// one. A recording that a user wants to keep longer can be written to another file with --log.
 constexpr std::size_t most_runs = 10;
 /// The largest size of all kept runs together, which is as much as one recording may have by default. Most runs have
 /// less than 1 MiB, so usually the limit of their number is reached first.

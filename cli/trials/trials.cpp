@@ -169,7 +169,7 @@ ParsedNumbers TrialRunner::numbers_of_run(const FinishedRun& run) const {
 }
 
 /// Compares the numbers of a run with those of the exact runs. If the run is itself exact, first adds its numbers to
-/// the reference.
+/// the reference. `was_written` is false if the run wrote no numbers.
 OutputDistance TrialRunner::distance_of(const Trial& run, bool was_written, RunPurpose purpose) {
     const auto without_numbers = [](std::string problem) {
         return OutputDistance{.error = std::numeric_limits<double>::infinity(), .problem = std::move(problem)};
