@@ -252,7 +252,7 @@ class CachedScan {
             const auto json = nlohmann::json::parse(folder.read_file(name_, max_result_bytes).text);
             if (json.at("key") == key_) return json.at("found").get<ScannedFile>();
         } catch (const nlohmann::json::exception&) {
-            // The result is damaged.
+            // A damaged result counts as absent.
         }
         return std::nullopt;
     }

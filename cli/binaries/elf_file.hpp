@@ -75,8 +75,8 @@ using Markers = std::set<std::string_view>;
 /// GPUs is not searched.
 Markers find_markers(const std::string& path, std::span<const std::string_view> markers);
 
-/// A function that is called with a piece of code, the number of bytes in it that precede the next piece, and the
-/// piece's offset in the file.
+/// A function that is called with each piece of code. `size` is the number of bytes of `code` that precede the next
+/// piece, and `offset` is the offset of `code` in the file.
 using CodeVisitor = std::function<void(std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset)>;
 
 /// Calls `visit` with the machine code of a file for this architecture. The code is in the executable sections or, if

@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// The distance in bytes within which two instructions of FP16 arithmetic count as neighbours.
+/// An instruction of FP16 arithmetic is counted only if another one begins at most this number of bytes away.
 constexpr std::uint64_t neighbour_distance = 64;
 
 /// An x86-64 instruction with the EVEX prefix (0x62), whose bytes are `62 P0 P1 P2 opcode ModRM`.

@@ -43,9 +43,9 @@ class HalfPrecisionInstructionCounter {
     std::uint16_t machine_;
     HalfPrecisionInstructionCounts counts_;
     bool has_fp16_ = false;           ///< true once an instruction of FP16 arithmetic has been found
-    std::uint64_t last_fp16_ = 0;     ///< offset of the last instruction of FP16 arithmetic
-    bool last_is_uncounted_ = false;  ///< the last instruction of FP16 arithmetic multiplies, but is not counted
-                                      ///< because it has no neighbour so far
+    std::uint64_t last_fp16_ = 0;     ///< offset of the most recently found instruction of FP16 arithmetic
+    bool last_is_uncounted_ = false;  ///< the instruction at last_fp16_ multiplies, but is not counted so far
+                                      ///< because no neighbour has been found
 };
 
 /// Counts the instructions in all executable sections of a file or, if the file has no sections, in its executable

@@ -83,7 +83,7 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libXNNPACK"},
          .message =
              "multiplies with its own kernels, at FP16 if the program, or a model of TensorFlow Lite, asks for it"},
-        // The formats are those of vec_dot_type in ggml/src/ggml-cpu/ggml-cpu.c.
+        // The formats in the message are those of vec_dot_type in ggml/src/ggml-cpu/ggml-cpu.c.
         {.name = "ggml",
          .markers = {"ggml-cpu/ggml-cpu.c"},
          .files = {"libggml-cpu"},
@@ -103,8 +103,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libopenvino_intel_cpu_plugin."},
          .message = "multiplies in code that it makes itself (attention), by default at BF16 if the processor has it",
          .remedy = "the property INFERENCE_PRECISION_HINT=f32 keeps it at float32"},
-        // dlib's tensors, and the loops over them, have the single type float (dlib/cuda/tensor.h,
-        // matrix/matrix_default_mul.h).
+        // The elements of dlib's tensors, and the loops over them, have no other type than float
+        // (dlib/cuda/tensor.h, matrix/matrix_default_mul.h).
         {.name = "dlib",
          .markers = {"N4dlib16resizable_tensorE"},
          .message = "its networks multiply float32 with their own code if it was built without a BLAS (as in the "

@@ -56,7 +56,8 @@ std::optional<Message> receive_message(int socket) {
     return message.is_discarded() ? std::nullopt : std::optional(std::move(message));
 }
 
-/// Restricts this process, so that faulty code in it can do no harm except ending this process.
+/// Restricts this process, so that faulty code in it can do no harm except ending this process. Limits its data to
+/// `memory` bytes.
 void restrict_process(std::uint64_t memory) {
     for (const int signal_number : {SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
         signal(signal_number, SIG_DFL);
@@ -75,7 +76,7 @@ void restrict_process(std::uint64_t memory) {
 }
 
 /// Answers questions from the socket until the other process closes the socket. SIGALRM ends this process if an
-/// answer takes too long. The process ends without running the destructors of foreign libraries.
+/// answer takes more than `seconds`. The process ends without running the destructors of foreign libraries.
 [[noreturn]] void answer_questions(int socket, const WorkerProcess::AnswerFunction& answer, unsigned seconds) {
     try {
         while (const auto question = receive_message(socket)) {

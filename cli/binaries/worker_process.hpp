@@ -18,7 +18,7 @@ using Message = nlohmann::json;
 struct WorkerAnswer {
     Message value;
     std::string problem;  ///< reason why there is no answer, as the end of a sentence such as `was killed by signal
-                          ///< 11`; empty if there is one
+                          ///< 11`; empty if there is an answer
 };
 
 /// A child process that answers questions. It is forked for the first question, and again for the next question after

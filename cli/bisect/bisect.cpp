@@ -43,7 +43,7 @@ class LoweredSetRunner : public SetRunner {
     /// Runs the command with the products of `groups` at coarsest_precision and all others exact. Returns nullopt if
     /// no product ran at that precision.
     std::optional<SetRunResult> run_coarsest(const Subset& groups);
-    /// Returns sentences about facts that the judgements of the runs leave out or assume.
+    /// Returns sentences about facts that were left out when the runs were judged, and about facts that were assumed.
     std::string caveats() const;
 
   private:

@@ -21,14 +21,14 @@ using FirstFailing = std::function<std::optional<std::size_t>(const std::vector<
 constexpr std::size_t max_sizes =
     500;  ///< if a source line has more matrix sizes than this, the search does not test them one by one
 constexpr std::size_t max_culprit_sizes =
-    8;  ///< if more sizes at a source line must stay exact than this, the whole line does
-constexpr std::uint64_t max_pairs = 8;  ///< largest number of pairs of culprits that are lowered together in a test
+    8;  ///< if more sizes at a source line than this must stay exact, the whole line stays exact
+constexpr std::uint64_t max_pairs = 8;  ///< largest number of tests that each lower a pair of culprits together
 constexpr std::uint64_t exact_runs_of_numbers = 5;  ///< number of exact runs that show the noise of compared numbers
 constexpr std::uint64_t max_runs_for_coverage =
-    3;  ///< number of exact runs, or of runs under the policy, that show whether a group runs again
+    3;  ///< limits the exact runs, and the runs under the policy, that are made to see whether a group runs again
 
 constexpr std::uint64_t runs_against_chance =
-    5;  ///< number of runs of each of two sets whose outcomes contradict each other
+    5;  ///< runs of each of two sets whose outcomes contradict each other, to see whether chance is the reason
 
 /// Thrown when evidence contradicts the conclusions of the search so far.
 struct Doubt {
@@ -294,7 +294,7 @@ class CulpritSearch {
     /// effects cancel. Returns false if no such pair is found within the tests that are left.
     bool lower_two(SearchConclusion& found, std::uint64_t& tests_left) {
         std::vector<Culprit>& culprits = found.culprits;
-        if (culprits.size() < 3) return false;  // all culprits lowered together are known to fail
+        if (culprits.size() < 3) return false;  // two culprits are all culprits, which are known to fail together
         for (std::size_t second = 1; second < culprits.size(); ++second) {
             for (std::size_t first = 0; first < second; ++first) {
                 if (tests_left == 0) return false;
@@ -350,7 +350,8 @@ class CulpritSearch {
         if (tester_.confirm_verdict(Lowered::only, set, found)) culprit.calls = found;
     }
 
-    /// Tests again the sets whose failures made the groups a culprit. Returns false if a verdict has changed.
+    /// Tests again the sets whose failures made the groups of `culprit` a culprit. `exact` holds the groups of all
+    /// culprits. Returns false if a verdict has changed.
     bool confirm_culprit(Culprit& culprit, const Subset& exact) {
         seeks_unresolved_ = culprit.tells_nothing;
         if (!culprit.partners.empty() && is_failure(test(Lowered::only, culprit.groups).verdict))
@@ -422,15 +423,16 @@ class CulpritSearch {
         return wanted - std::min(wanted, exact_outcome().runs);
     }
 
-    /// Returns groups about which the acceptable runs under the policy show nothing, because these runs, like some
-    /// run with all products exact, made fewer calls of the groups than the first run. Runs the command again where
-    /// another run may show more.
+    /// Returns the groups about which acceptable runs under the policy show nothing, apart from `policy`, the groups
+    /// that it keeps exact. All of these runs, and also some run with all products exact, made fewer calls of each
+    /// returned group than the first run. Runs the command again if another run may show more.
     Subset groups_not_run_again(const Subset& policy) {
         const auto seems_missing = [&] {
             return without(without(exact_outcome().ran, policy), tester_.test(Lowered::all_but, policy).as_often);
         };
         const auto missing = [&] {
-            // Calls that every exact run makes, but no run under the policy, are missing because of the policy.
+            // Calls that every exact run makes, but no run under the policy, are missing because of the policy, and
+            // more runs would not show them.
             return without(seems_missing(), without(exact_outcome().as_often, exact_outcome().less_often));
         };
         while (!without(seems_missing(), exact_outcome().less_often).empty() &&

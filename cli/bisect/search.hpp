@@ -24,7 +24,7 @@ struct Culprit {
     std::vector<Subset> partners;  ///< sets of groups that must also be lowered to make the command fail
     bool tells_nothing =
         false;          ///< lowering the groups makes the outcome unresolved (exit status 125) instead of a failure
-    CallRange calls{};  ///< range of calls of the only group that suffices to make the command fail
+    CallRange calls{};  ///< calls of the culprit's only group; lowering these calls suffices to make the command fail
     bool is_untried =
         false;  ///< nothing is known about the groups, because later runs did not make all of their calls
 };

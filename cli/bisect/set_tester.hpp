@@ -50,7 +50,7 @@ struct SetOutcome {
     Verdict verdict = Verdict::unresolved;
     std::string how;              ///< how the last failed run ended, or how the last run ended if none failed
     bool is_flaky = false;        ///< runs of the same set had different outcomes
-    std::uint64_t last_run = 0;   ///< number of the last run, counted from 1 over all runs of the search
+    std::uint64_t last_run = 0;   ///< number of the set's most recent run, counted from 1 over all runs of the search
     std::uint64_t runs = 0;       ///< number of runs
     std::uint64_t failures = 0;   ///< number of runs that were not acceptable
     std::uint64_t undecided = 0;  ///< number of runs that cannot be judged
@@ -89,7 +89,7 @@ class SetRunner {
 
     /// Runs the command once for each of `sets`, all at the same time. A set may occur several times. If not all runs
     /// are allowed, makes only the first ones and returns only their results. If `takes_new_groups` is true, runs
-    /// with all groups except a set lowered add the groups that they meet for the first time to the search.
+    /// that lower all groups except a set add the groups that they meet for the first time to the search.
     virtual std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) = 0;
     /// Must be called once the outcome of a set is known. Tells the user the outcome.
     virtual void report_outcome(const TestedSet& tested) = 0;
@@ -141,9 +141,10 @@ class SetTester {
     /// Divides the probability of a wrong answer by ten, and doubles the number of runs with all products exact.
     /// Returns false, and changes nothing, if this has already been done twice.
     bool reduce_error_rate();
-    /// Announces that the sets in the following tests of Lowered::only are parts of a set with this outcome.
+    /// Announces that the sets in the following tests of Lowered::only are parts of a set with this outcome. A part
+    /// that makes most of the failures of the whole set then counts as failing.
     void seek_failure_rate_of(const SetOutcome& outcome);
-    /// Announces that the sets in the following tests may fail as seldom as the search can still notice.
+    /// Announces that the sets in the following tests may fail with any rate that the search can notice.
     void seek_any_failure_rate() { suspected_ = sought_; }
     /// Returns true if the set has run often enough for an answer, but its failures are neither often nor seldom.
     static bool has_stayed_undecided(const SetOutcome& outcome);

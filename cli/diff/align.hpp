@@ -16,8 +16,8 @@ struct AlignedRun {
 };
 
 /// The largest number of entries of both sequences that one search of align_sequences() leaves out. An alignment that
-/// leaves out no more is the best one; otherwise it may miss some pairs. Entries that the other sequence does not
-/// contain are not counted.
+/// leaves out no more entries is the longest possible; otherwise it may miss some pairs. Entries that the other
+/// sequence does not contain are not counted.
 inline constexpr std::size_t max_left_out = 1000;
 /// The largest number of times that align_sequences() starts a new search after leaving out max_left_out entries.
 /// Sequences that need more searches are in different orders, as the tasks of a thread pool may be. The rest of such

@@ -38,8 +38,8 @@ struct ComparedGroup {
 
 /// A kind of product that most calls of run A computed with another algorithm of cublasLt than most calls of run B.
 struct AlgorithmChange {
-    const MergedRow* a;  ///< recorded decision of A whose algorithm has the most calls; `b` is the one of B
-    const MergedRow* b;
+    const MergedRow* a;  ///< recorded decision of run A whose algorithm has the most calls
+    const MergedRow* b;  ///< recorded decision of run B, chosen in the same way
 };
 /// Returns a text such as `another algorithm (split-K 4 -> 1)`, or an empty text if the algorithms are the same or
 /// one is unknown.
@@ -58,7 +58,8 @@ struct CallComparison {
 /// Compares the calls of two runs. If `grouping` is empty, calls are grouped by source line, scope and function,
 /// without the scope if no call has one, and by the calling library instead of the line if no call has a line. If a
 /// function of the program makes calls from other lines in one run than in the other, as after an edit, its lines are
-/// left out, and its calls form one group. Offsets into compiled code are treated in the same way.
+/// left out, and its calls form one group. Offsets into compiled code are treated in the same way. `order` names the
+/// quantity whose change decides the order of the groups.
 CallComparison compare_calls(const DiffSide& a, const DiffSide& b, Grouping grouping, RowOrder order);
 
 }  // namespace fp32shim::cli

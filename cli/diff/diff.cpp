@@ -59,7 +59,8 @@ constexpr DiffFormat formats[] = {
      }},
 };
 
-/// Finds the recordings that `argument` names. Returns false after printing an error message.
+/// Finds the recordings that `argument` names. Returns false after printing an error message, for example because the
+/// file `output` is one of them.
 bool find_side(const std::string& argument, const std::string& output, RecordingPaths& found) {
     found = find_recordings({argument});
     if (print_errors_or_notes("diff", found)) return false;

@@ -15,7 +15,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the beginning of a command line, because its first argument may be the text of a whole program.
+/// Shortens a command line to less than 100 bytes, because one of its arguments may be the text of a whole program.
 std::string short_text(std::string_view command) {
     char buffer[100];
     return std::string(system::cut_to_fit(command, buffer));
@@ -89,7 +89,7 @@ std::string operands_text(const ResultPair& pair) {
     return "other bits" + text;
 }
 
-/// Returns the lines of text about the pair of products with this index.
+/// Returns the lines of text about the pair of products with the index `index` in PairedResults::pairs.
 std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     const ResultPair& pair = outcome.paired.pairs[index];
     const MergedRow &a = outcome.a.row_of(pair.a), &b = outcome.b.row_of(pair.b);
@@ -135,7 +135,7 @@ TextTable sides_table(const DiffOutcome& outcome) {
     return table;
 }
 
-/// Returns the formats in which a group ran in both runs, such as `fp32 -> tf32` or `tf32, only in B`.
+/// Returns the formats in which a group ran in each of the two runs, such as `fp32 -> tf32` or `tf32, only in B`.
 std::string ran_text(const ComparedGroup& group) {
     const std::string a = group.a.formats_text(), b = group.b.formats_text();
     if (a.empty()) return b + ", only in B";

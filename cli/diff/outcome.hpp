@@ -22,8 +22,8 @@ struct DiffOutcome {
     const ResultSummary& summary;
     const CallComparison& changes;
     double bound = 0;
-    const RowComparison* rows = nullptr;  ///< comparison that the option `--by row` makes, without pairs of products;
-                                          ///< null without this option
+    const RowComparison* rows = nullptr;  ///< comparison by rows, which `--by row` makes instead of one by pairs of
+                                          ///< products; null without this option
 
     /// Returns true if both runs have fingerprints.
     bool both_have_fingerprints() const { return a.fingerprint_count() > 0 && b.fingerprint_count() > 0; }

@@ -55,7 +55,7 @@ std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const
     return matches;
 }
 
-/// The number of products of each kind. The key is the number of the kind.
+/// For each kind of products, how many products of this kind there are. The key is the number of the kind.
 using Counts = std::map<std::uint32_t, std::uint64_t>;
 
 Counts counts_of(const DiffSide& side, std::size_t thread) {
@@ -87,7 +87,8 @@ std::vector<std::size_t> by_first_product(const DiffSide& side, const ProcessRes
 /// Matches the threads of `process_a` with the threads of `process_b`, and adds the pairs to `matches`.
 void match_threads_of(const DiffSide& a, const ProcessResults& process_a, const DiffSide& b,
                       const ProcessResults& process_b, std::vector<MatchedThreads>& matches) {
-    // Threads with equal products are matched first, which is fast even with thousands of threads.
+    // Threads with equally many products of each kind are matched first, which is fast even with thousands of
+    // threads.
     std::map<Counts, std::deque<std::size_t>> by_counts;
     for (const std::size_t j : by_first_product(b, process_b)) by_counts[counts_of(b, j)].push_back(j);
     std::vector<std::size_t> others;
@@ -187,8 +188,8 @@ constexpr std::size_t none = SIZE_MAX;
 /// The relative difference beyond which two results are assumed not to come from the same work. Most differences by
 /// rounding are far smaller.
 constexpr double very_different = 0.1;
-/// The largest number of products of one kind in a run for which each product is compared with each product of the
-/// other run.
+/// If the order of one kind's products is doubtful and no run has more of them than this number, each is compared
+/// with each product of the other run. Larger numbers of products are paired by their order only.
 constexpr std::size_t max_compared = 200;
 
 /// Copies the kinds and the results of a thread's products, because the alignment needs them as sequences of numbers.
@@ -336,8 +337,8 @@ class ResultPairing {
         return difference_of(fingerprints_a_.of(a), fingerprints_b_.of(b));
     }
 
-    /// Returns true if the order of the products of this kind may be meaningless, because some of them came in
-    /// another order, or because several threads share the work.
+    /// Returns true if the order of the products of this kind may be meaningless, because the two runs made some of
+    /// them in different orders, or because several threads share the work.
     bool has_doubtful_order(RestGroup group_a, RestGroup group_b) const {
         if (kinds_out_of_order_.contains(a_.kind_of(group_a[0].second))) return true;
         const auto in_order = static_cast<std::size_t>(std::ranges::count_if(
@@ -414,7 +415,7 @@ class ResultPairing {
     const DiffSide &a_, &b_;
     FingerprintReader fingerprints_a_, fingerprints_b_;
     std::vector<std::size_t>
-        counterpart_in_order_;  // for each product of A, its counterpart in the order of the thread
+        counterpart_in_order_;  // for each product of A, its counterpart in B in the order of the thread, or `none`
     std::vector<bool> is_paired_a_, is_paired_b_;
     std::unordered_set<std::uint32_t> kinds_out_of_order_;
     PairedResults results_;

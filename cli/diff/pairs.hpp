@@ -13,8 +13,8 @@ namespace fp32shim::cli {
 
 /// Two products of the same kind, one of each run.
 struct ResultPair {
-    std::size_t a = 0;  ///< index of the product in DiffSide::products of its run, as is `b`
-    std::size_t b = 0;
+    std::size_t a = 0;      ///< index of the product in DiffSide::products of run A
+    std::size_t b = 0;      ///< index of the product in DiffSide::products of run B
     double difference = 0;  ///< estimated relative difference of the results; 0 if they have the same bits
     bool same_bits = false;
     std::uint8_t other_operands = operands_unknown;  ///< OperandBits of the operands that differ

@@ -40,7 +40,7 @@ enum OperandBits : std::uint8_t {
     operands_unknown = 128
 };
 
-/// Hashes of a product's operands. All except one are shortened to save memory.
+/// Hashes of a product's operands. All except `all` are shortened to save memory.
 struct ShortOperandHashes {
     std::uint64_t all = 0;                   ///< hash of all operands; 0 if it was not recorded
     std::array<std::uint16_t, 4> each = {};  ///< low 16 bits of the hashes of A, B, C and the scalars

@@ -31,8 +31,9 @@ struct RowSumsOfSide {
 /// A kind of rows that may be compared with each other: they have the same type and length, and their elements are
 /// sums of equally many terms.
 struct RowKind {
-    /// Rows are compared if there are equally many in both runs. Rows of one kind may come from several source lines
-    /// and alternate differently if the batches differ, so only the sums over all rows have to agree.
+    /// `not_compared` means that the runs have different numbers of these rows. Otherwise only the sums over all rows
+    /// have to agree for `same`, because the order of the rows may depend on the batches if they come from several
+    /// source lines.
     enum class Outcome : std::uint8_t { other, not_compared, same };
 
     SharedText dtype;
@@ -43,7 +44,8 @@ struct RowKind {
 };
 
 struct RowComparison {
-    std::vector<RowKind> kinds;  ///< first the kinds with different rows, by the time in A at which these rows begin
+    std::vector<RowKind>
+        kinds;  ///< first the kinds with different rows, sorted by the time in A of the first such row
     struct LeftOutProducts {
         std::uint64_t without_hashes = 0;  ///< number of products that were recorded without hashes of rows
         std::uint64_t without_rows = 0;    ///< number of products of routines whose results have no rows

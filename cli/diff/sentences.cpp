@@ -22,8 +22,8 @@ std::string share(std::uint64_t part, std::uint64_t all) {
     return fmt::format("{} of {}", count_text(part), counted(all, "product"));
 }
 
-/// Returns a text such as ` (fp32 -> tf32)` if there is only one such change of precision, and otherwise an empty
-/// text.
+/// Returns a text such as ` (fp32 -> tf32)` if all products whose precision changed have this change in common, and
+/// otherwise an empty text.
 std::string precisions_text(const ResultSummary& summary) {
     if (summary.precisions.size() != 1) return {};
     const auto& [a, b] = *summary.precisions.begin();
@@ -114,7 +114,7 @@ std::string settings_difference(const DiffOutcome& outcome) {
 /// Returns the options of `fp32shim run` under which a process was recorded, as far as its recording contains them.
 std::string options_of(const record::StartEvent& start) {
     const bool is_reproducible = start.cpu_mode == policy::CpuMode::reproducible;
-    // A setting of this machine's own policy applies to every run, so the command needs no option for it.
+    // The site policy of this machine applies to every run, so the command needs no option for settings from it.
     policy::Policy site;
     if (!start.policy_sha256.empty()) site = policy::read_policy_file(policy::PolicyLoadOptions().site_policy).policy;
     const bool is_sites = site.sha256 == start.policy_sha256;

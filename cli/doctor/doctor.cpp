@@ -1,4 +1,4 @@
-// fp32shim doctor: shows what fp32shim can and cannot observe on this machine.
+// Implements `fp32shim doctor`, which shows what fp32shim can and cannot observe on this machine.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

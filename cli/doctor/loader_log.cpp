@@ -58,7 +58,8 @@ std::vector<std::string> split_scope(std::string_view text, const std::set<std::
     return names;
 }
 
-/// Reads the loader's log of one process id line by line, and returns the images of the process that it shows.
+/// Reads the loader's log of one process id line by line. The result has one LoggedProcess for each program that the
+/// process ran, because execve replaces one by another.
 class LoaderLogReader {
   public:
     explicit LoaderLogReader(int pid) : pid_(pid) {}

@@ -188,7 +188,7 @@ void judge_preload(const PreloadEntry& preload, bool shim_is_behind, std::vector
     const auto exports = [&](std::string_view name) {
         return std::ranges::count(elf->exports, name, &ElfSymbol::name) > 0;
     };
-    // The runtime of a sanitizer must be the first library, and it does not intercept BLAS functions.
+    // The runtime of a sanitizer must be the first library, and may be, because it intercepts no BLAS functions.
     if (exports("__asan_init")) return;
     const std::string remedy = fmt::format("name libfp32shim.so first in {}", preload.where);
     if (std::ranges::any_of(elf->exports, is_intercepted, &ElfSymbol::name)) {

@@ -30,7 +30,7 @@ std::string why_not_own(const struct stat& facts) {
 }
 
 /// Returns the reason why an opened file must not be used, or an empty text if it may be. Only regular files may be
-/// used. `use` is `read` or `written`.
+/// used and, if `must_be_own` is true, only those that no other user can change. `use` is `read` or `written`.
 std::string why_unusable(int descriptor, std::string_view use, bool must_be_own) {
     struct stat facts = {};
     if (descriptor < 0 && errno == ELOOP) return "is a symbolic link";

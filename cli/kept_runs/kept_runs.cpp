@@ -28,10 +28,10 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr const char* runs_folder = ".fp32shim";
-/// The name of an empty file beside the runs' folders. The file says that the last run was not kept.
+/// The name of an empty file beside the runs' folders. The file says that the most recent run was not kept.
 constexpr const char* not_kept_file = "last-run-was-not-kept";
-/// The largest number of kept runs. It is enough to compare a few versions of a program, each with the one before.
-/// Users give a name to a recording that they want to keep longer.
+/// The largest number of kept runs. It is enough to compare a few versions of a program, each with the previous
+/// one. A recording that a user wants to keep longer can be written to another file with --log.
 constexpr std::size_t most_runs = 10;
 /// The largest size of all kept runs together, which is as much as one recording may have by default. Most runs have
 /// less than 1 MiB, so usually the limit of their number is reached first.
@@ -114,7 +114,7 @@ struct KeptRunFolder {
 
     /// Returns true if it is certain that no process of the run can record any more. Locks the folder.
     bool has_ended() const {
-        // An empty folder may belong to a run that is just starting on another machine.
+        // An empty folder may belong to a run that is just starting on another machine, so it is kept for a day.
         struct stat facts = {};
         constexpr std::time_t day = 24 * 60 * 60;
         if (files.empty() && fstat(folder.descriptor(), &facts) == 0 && std::time(nullptr) - facts.st_mtime < day)
@@ -212,7 +212,7 @@ NewRunFolder make_run_folder() {
     std::array<char, record::path_capacity> absolute, scratch;
     kept.log_path = record::make_absolute_name(kept.path + "/%p.fp32rec", absolute, scratch);
     constexpr std::size_t room_for_names = 64;
-    // If two containers share the folder, a process in each may have the same process id.
+    // If two containers share the folder, a process in each may have the same process id, and so the same `name`.
     const bool is_made = mkdirat(all.descriptor(), name.c_str(), S_IRWXU) == 0;
     if (is_made) kept.folder = std::make_unique<UserOwnedFolder>(all.descriptor(), name, false);
     if (!is_made || !kept.folder->is_open() || flock(kept.folder->descriptor(), LOCK_EX | LOCK_NB) != 0)

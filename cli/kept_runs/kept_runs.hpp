@@ -1,5 +1,5 @@
 // Handles the recordings that `fp32shim run` keeps by default, in the folder `.fp32shim` of the working folder.
-// Commands that read recordings use the last kept ones if the user names none.
+// Commands that read recordings use the most recent kept runs if the user names none.
 #pragma once
 
 #include <memory>
@@ -23,11 +23,11 @@ struct NewRunFolder {
 /// Never changes files that `fp32shim run` did not make.
 NewRunFolder make_run_folder();
 
-/// If earlier runs are kept, leaves a note that the current run is not kept, so that no earlier run is taken for the
-/// last one.
+/// If earlier runs are kept, leaves a note that the current run is not kept, so that commands do not take an earlier
+/// run for the most recent one.
 void mark_run_not_kept();
 
-/// If `recordings` is empty, adds to it the folders of the last `count` runs that were kept in the working folder,
+/// If `recordings` is empty, adds to it the folders of the most recent `count` runs kept in the working folder,
 /// the oldest first, and names them on stderr. Returns false after a message if fewer runs are kept, or if a later
 /// run was not kept.
 bool default_to_last_runs(std::string_view command, std::size_t count, std::vector<std::string>& recordings);

@@ -1,7 +1,7 @@
 // Compiles the library fmt once, from the source that distributions ship as headers.
 #include <fmt/format-inl.h>
 
-// These templates are instantiated here because other files do not see their bodies.
+// These templates are instantiated here, because the other files that use fmt see only their declarations.
 FMT_BEGIN_NAMESPACE
 namespace detail {
 template auto dragonbox::to_decimal(float x) noexcept -> dragonbox::decimal_fp<float>;

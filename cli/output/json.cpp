@@ -18,7 +18,7 @@ std::string dump_json(const Json& json, int indent) {
         rest.remove_prefix(plain);
         if (rest.empty()) return result;
         const system::Character character = system::first_character(rest);
-        if (rest.front() == '\n') {  // a line feed between values; strings contain only escaped ones
+        if (rest.front() == '\n') {  // a line feed between values; line feeds in strings are escaped
             result += '\n';
         } else if (character.code > 0xffff) {
             const std::uint32_t offset = character.code - 0x10000;

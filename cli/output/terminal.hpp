@@ -39,7 +39,8 @@ class TextTable {
     struct Column {
         std::string title;
         bool is_number = false;  ///< aligns cells to the right
-        /// Width to which cells are shortened before columns are left out. If it is 0, they are not shortened then.
+        /// Width to which cells are shortened before columns are left out. If it is 0, they are not shortened before
+        /// that.
         std::size_t shrinks_to = 0;
         /// Columns with the highest rank are left out first. Columns of rank 0 are never left out.
         std::uint8_t rank = 0;

@@ -35,8 +35,8 @@ sigset_t signals_to_pass_on() {
     return set;
 }
 
-/// Returns true if a process sent the signal. Signals of the terminal come from the kernel, which sends them to the
-/// whole process group, and so to the program itself.
+/// Returns true if a process sent the signal, which then has to be passed on. The kernel sends the signals of the
+/// terminal to the whole process group, and so to the program itself.
 bool was_sent_by_a_process(const siginfo_t& info) { return info.si_code <= 0; }
 
 void stop_ourselves() {

@@ -58,7 +58,7 @@ std::string children_file_name(const std::string& log_path, const record::Proces
 }
 
 /// Makes the file for the children of a run. Returns false if the file could not be made. If its folder does not
-/// exist, prints a message too; only the program may know the folder's name.
+/// exist, prints a message too. The program starts all the same, because maybe only it can fill in the folder's name.
 bool make_children_file(const std::string& path, std::uint64_t run) {
     const int descriptor = record::open_children_file({path.c_str(), -1, run});
     if (descriptor >= 0) close(descriptor);

@@ -13,10 +13,11 @@
 
 namespace fp32shim::cli {
 
-/// The process that becomes the program: `fp32shim run` itself, or its child.
+/// Says which process becomes the program: that of `fp32shim run` itself (`own`), or a child process of it.
 enum class ProgramProcess : bool { own, child };
 
-/// The file of a run that lists the children that the shim does not cover.
+/// The file of a run that lists those children (programs that processes of the run start) that the shim does not
+/// cover.
 class RunChildrenFile {
   public:
     /// Chooses a number for this run and a file for uncovered children, and puts both into `environment`. Does
@@ -39,7 +40,7 @@ class RunChildrenFile {
     /// Notes in the file that the shim does not cover `program`, and why.
     void add_unseen_program(const std::string& program, record::WhyUnseen why) const;
 
-    /// Reads the children that the file lists.
+    /// Returns the uncovered children that the file lists.
     std::vector<record::RecordedChild> read_children() const;
 
   private:

@@ -22,8 +22,8 @@ class ProcessEnvironment {
     void set(std::string_view name, std::string_view value);
 
     const std::vector<std::string>& entries() const { return entries_; }
-    /// Returns the entries for policy::load_policy and record::gather_process_facts. They are valid until the next
-    /// change.
+    /// Returns the entries for policy::load_policy and record::gather_process_facts. They are valid until set()
+    /// is called.
     std::vector<std::string_view> entry_views() const { return {entries_.begin(), entries_.end()}; }
 
   private:

@@ -148,7 +148,7 @@ std::string add_python_startup_file(const policy::Policy& policy, ProcessEnviron
     const std::string first = std::filesystem::path(file).parent_path().string();
     if (first.find(':') != std::string::npos)
         return fmt::format("{}: PYTHONPATH cannot hold a path with a colon: {}", what, policy::quoted_path(first));
-    // The other folders of PYTHONPATH stay unchanged, because an empty entry among them means the program's own
+    // The other entries of PYTHONPATH stay unchanged, even empty ones, because these stand for the program's own
     // folder.
     const std::string others = environment.get("PYTHONPATH");
     if (others != first && !others.starts_with(first + ':'))

@@ -1,5 +1,5 @@
-// fp32shim run: starts a program with the shim preloaded. Options become environment variables of the program. The
-// program's input, output, signals and exit status stay its own.
+// Implements `fp32shim run`, which starts a program with the shim preloaded. Options become environment variables of
+// the program. The program's input, output, signals and exit status stay its own.
 #include <fmt/format.h>
 #include <unistd.h>
 

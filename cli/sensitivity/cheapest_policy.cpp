@@ -44,7 +44,7 @@ class PolicySearch {
     }
 
     /// Returns the levels of all measured runs whose output was within the tolerance, the cheapest first. A place
-    /// that did not run below FP32 although a run requested it for this place only counts as exact in these levels.
+    /// counts as exact in these levels if it did not run below FP32 even in the run that lowered this place alone.
     std::vector<Levels> levels_within_tolerance() const {
         std::vector<Levels> shown;
         const auto add = [&](const MeasuredRun& run, Levels levels) {
@@ -80,8 +80,8 @@ class PolicySearch {
         return std::ranges::any_of(result_.levels, [](std::size_t level) { return level > 0; });
     }
 
-    /// Runs the command under the policy with these levels. If the output is within the tolerance, makes this policy
-    /// the found one and returns true.
+    /// Runs the command under the policy with `levels`. Returns true, and makes this policy the found one, if the
+    /// output is within the tolerance.
     bool take_if_within(const Levels& levels) {
         tried_.insert(levels);
         const MeasuredRun measured = run_(levels);

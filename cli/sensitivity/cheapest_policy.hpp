@@ -46,7 +46,7 @@ struct CheapestPolicy {
         0;  ///< number of tried policies with one place at the next cheaper precision; all were beyond the tolerance
 };
 
-/// A function that runs the command under a policy with these levels.
+/// A function that runs the command under the policy that gives each place the level in `levels`.
 using RunLevels = std::function<MeasuredRun(const Levels& levels)>;
 
 /// Finds a policy by running the command. Starts with each place at the cheapest precision at which the place alone

@@ -38,6 +38,7 @@ struct PlaceDigits {
 
 /// Returns the output of `--perturb` as a table for people.
 std::string digits_text(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
+/// Returns the output of `--perturb` as JSON.
 Json digits_json(const std::vector<PlaceDigits>& all, const SensitivityResult& result);
 
 }  // namespace fp32shim::cli

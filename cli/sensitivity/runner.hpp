@@ -21,7 +21,7 @@ struct ProgramPlace {
     Subset groups;
     std::uint64_t calls = 0;  ///< number of the place's calls in the first run
     double work = 0;          ///< number of floating-point operations of these calls
-    bool is_untried = false;  ///< only the first exact run made all calls of some group of the place
+    bool is_untried = false;  ///< no later exact run made as many calls of some group of the place as the first one
 };
 
 /// Divides all groups of products into places, in the order of GroupList::split(). `by` says by what places are
@@ -68,7 +68,8 @@ class SensitivityRunner {
     bool made_fewer_calls_later(const ProductGroup& group) const {
         return exact_count_ >= 2 && !ran_again_.contains(group.key);
     }
-    /// Makes those of the planned runs whose results are not known yet, and returns the results of all planned runs.
+    /// Makes those of the planned runs whose results are not known yet, `jobs` runs at the same time. Returns the
+    /// results of all planned runs.
     std::vector<MeasuredRun> measure_runs(const std::vector<PlannedRun>& planned, std::uint64_t jobs);
     /// Makes a run again. Throws SearchAborted if chance explains the output of the new run, because chance then has
     /// larger effects than the exact runs have shown.

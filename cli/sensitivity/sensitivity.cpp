@@ -216,8 +216,8 @@ class SensitivityAnalysis {
                                                                            : std::nullopt;
     }
 
-    /// If the output does not depend on the places that caused no change when lowered alone, sets `dependence_` to a
-    /// sentence that names these places.
+    /// Runs the command at the coarsest precision with those places lowered that caused no change when lowered alone.
+    /// If the output does not depend on them even then, sets `dependence_` to a sentence that names these places.
     void check_unmoved_places() {
         Subset groups;
         std::vector<std::string> names;

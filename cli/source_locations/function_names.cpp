@@ -39,7 +39,8 @@ std::size_t size_of_operator(std::string_view text) {
     return end;
 }
 
-/// Returns true if `text` begins with a blank and `qualifier`, which qualifies a member function.
+/// Returns true if `text` begins with a blank and the word `qualifier`, such as `const` after the parameters of a
+/// function.
 bool begins_with_qualifier(std::string_view text, std::string_view qualifier) {
     if (!text.starts_with(' ') || !text.substr(1).starts_with(qualifier)) return false;
     const std::string_view rest = text.substr(1 + qualifier.size());

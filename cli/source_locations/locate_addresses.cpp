@@ -35,8 +35,8 @@ class FunctionSymbolTable {
     bool set_name(std::uint64_t address, SourceLocation& location) const;
 
   private:
-    std::vector<Elf64_Sym> functions_;  ///< sorted by address, then by rank, then by index from the end of the table;
-                                        ///< later entries are preferred
+    std::vector<Elf64_Sym> functions_;  ///< sorted by address, by symbol_rank() and by index from the end of the
+                                        ///< table; later entries are preferred
     std::vector<char> names_;
     AddressMap map_;
     bool is_exported_;

@@ -69,7 +69,8 @@ void SourceLocator::look_up_all(const record::RecordedObject& object, std::span<
     }
 }
 
-/// Asks the worker process for locations. Returns one location for each of `offsets`.
+/// Asks the worker process for locations. Returns one location for each of `offsets`. If the file cannot be read,
+/// each location has only the reason in `why_unknown`.
 std::vector<SourceLocation> SourceLocator::ask_worker(KnownObject& object,
                                                       const std::vector<std::uint64_t>& offsets) {
     while (object.readable != ReadableParts::nothing) {

@@ -78,7 +78,8 @@ std::string_view value_of(std::string_view header, std::string_view key) {
     return value.substr(0, value.find(end));
 }
 
-/// Returns the sizes in a text such as `(3, 4`, or nothing if the product of the sizes overflows.
+/// Returns the sizes in the text of a shape without its closing bracket, such as `(3, 4`. Returns nothing if the
+/// product of the sizes overflows.
 std::optional<std::vector<std::uint64_t>> sizes_in(std::string_view text) {
     std::vector<std::uint64_t> sizes;
     std::uint64_t product = 1;
@@ -158,7 +159,7 @@ std::string inflate(std::string_view packed, std::size_t size, std::uint32_t che
     const Zlib* const z = zlib();
     if (z == nullptr) return "is packed, and zlib is not installed (Debian, Ubuntu: zlib1g); np.savez does not pack";
     constexpr std::size_t best_ratio =
-        1032;  // a damaged `size` must not make this function ask for a huge amount of memory
+        1032;  // deflate packs no better, so a larger `size` is damaged, and must not take a huge amount of memory
     if (size / best_ratio > packed.size()) return "is damaged";
     unpacked.resize(size);
     z_stream stream = {};

@@ -33,7 +33,8 @@ class WorkingFolderSnapshot {
 /// changed since the first run.
 std::string fresh_start_assumption(const std::vector<std::string>& left_files);
 
-/// Lines of source whose products were asked to run at a lower precision, and ran in another format at least once.
+/// Lines of source whose products were asked to run at a lower precision, and ran at least once in a format other
+/// than that of the requested precision.
 struct PlacesAtOtherPrecision {
     std::vector<std::string> never;  ///< lines whose products always ran in the format in which they were called
     std::map<std::string, std::vector<std::string>>

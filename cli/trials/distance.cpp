@@ -55,7 +55,7 @@ double students_t(double probability, std::size_t freedom) {
 }
 
 /// Returns the largest error that chance explains, with 95% confidence for all of `judged` errors together
-/// (Bonferroni's inequality). `errors` are the errors of equal runs, which are assumed to be normally distributed.
+/// (Bonferroni's inequality). `errors` are the errors of exact runs, which are assumed to be normally distributed.
 /// The result is the prediction limit mean + t·s·sqrt(1 + 1/n), or the largest of `errors` if that is larger. The
 /// result is 0 if all errors are 0. It is infinite if an error is infinite, or if there are fewer than two errors.
 double largest_by_chance(const std::vector<double>& errors, std::size_t judged) {

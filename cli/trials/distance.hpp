@@ -31,12 +31,13 @@ struct NumberComparison {
 /// A row of numbers that a run changed. A row is either one number of a text, or an array.
 struct ChangedRow {
     std::string name{};
-    double exact = 0, found = 0;  ///< the two values of the number, or, in an array, of the number that changed most
+    double exact = 0,
+           found = 0;  ///< the number in the exact run and in this run; in an array, the number that changed most
     std::string
         worst{};  ///< name of the number of an array that changed most; empty if the row is a number of a text
     double worst_change = 0;  ///< relative change of the number named by `worst`
     double change = 0;        ///< relative change of the number, or of the norm of the array
-    double noise = 0;         ///< largest change of the row from one exact run to another
+    double noise = 0;         ///< largest change of the row from the first exact run to another
     bool counts = true;       ///< false if the exact runs differ too much in this row
 };
 
@@ -106,14 +107,14 @@ class ExactRunReference {
     std::vector<std::vector<double>> others_;  ///< values of all exact runs except the first; filled for
                                                ///< OutputMetric::norm and OutputMetric::max only
     std::vector<std::vector<double>>
-        changes_;                        ///< for each number or array, its changes in all exact runs except the first
-    std::vector<double> noise_;          ///< for each number or array, its largest change between exact runs
+        changes_;                ///< for each number or array, its changes in all exact runs except the first
+    std::vector<double> noise_;  ///< for each number or array, its largest change from the first exact run to another
     std::vector<double> chance_;         ///< for each number or array, the largest change that chance explains
     std::vector<bool> has_other_words_;  ///< for each number or array, whether the words before it differ between
-                                         ///< exact runs; the last entry is for the words after the last one
+                                         ///< exact runs; the last entry is for the words after the last number
 };
 
-/// Returns the JSON form of a distance, which results of `sensitivity` and state files of searches contain.
+/// These two functions write and read the JSON of a distance, as results of `sensitivity` and state files contain it.
 Json to_json(const OutputDistance& distance);
 OutputDistance distance_from_json(const Json& json);
 

@@ -185,7 +185,7 @@ class NumberTextReader {
 
     /// Returns a label for the number at the reading position: the text between it and the previous number, or the
     /// beginning of the line, without the signs at both ends of that text. If that text has no letters, returns the
-    /// last label of the line with a count, such as `loss, number 2`.
+    /// previous label of the line with a count, such as `loss, number 2`.
     std::string label() {
         constexpr std::string_view signs = " \t\"'`:=,;|()[]{}<>+-*#";
         std::string_view text = text_.substr(begin_of_label_, at_ - begin_of_label_);
@@ -261,8 +261,8 @@ class NumberTextReader {
     ParsedNumbers numbers_;
 };
 
-/// Returns the position of the first byte that is part of no text, either in UTF-8 or in Latin-1. Returns the size of
-/// `bytes` if there is no such byte.
+/// Returns the position of the first byte that no text contains, whether the text is in UTF-8 or in Latin-1. Returns
+/// the size of `bytes` if there is no such byte.
 std::size_t position_of_binary_byte(std::string_view bytes) {
     constexpr std::string_view allowed = "\t\n\v\f\r\b\a\x1b";
     std::size_t at = 0;

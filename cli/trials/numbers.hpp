@@ -88,7 +88,7 @@ ParsedNumbers parse_numbers(std::string_view bytes, const RunTimeSpan& run = {})
 
 /// Returns all numbers of a text, including `nan` and `inf`. Digits that are part of a word or a date, such as those
 /// of `3.2ms`, are ignored. A full stop after a number does not belong to the number. The two parts of `(1+2j)` are
-/// two numbers. If carriage returns overwrite a line, only its last text is read.
+/// two numbers. If carriage returns overwrite a line, only the final text is read.
 ParsedNumbers parse_text_numbers(std::string_view text, const RunTimeSpan& run = {});
 
 /// Returns a text such as `"dog" instead of "cat"` about the first words that differ.

@@ -67,8 +67,9 @@ std::string end_of_file(const std::string& path) {
     return text;
 }
 
-/// Starts a process in its own process group. Its stdout goes to the file `output`, and its stderr to the file
-/// `errors`, which may be the same file. Returns 0 or an errno.
+/// Starts the command line `words` as `process`, in its own process group and with the signal mask `mask`. The stdout
+/// of the process goes to the file `output`, and its stderr to `errors`, which may be the same file. Returns 0 or an
+/// errno.
 int spawn(const std::vector<std::string>& words, const std::string& output, const std::string& errors,
           const sigset_t& mask, pid_t& process) {
     posix_spawn_file_actions_t files;
@@ -100,7 +101,7 @@ ProgramEnd ended_of(int status) {
     return ended;
 }
 
-/// Collects the exit status of a process. Returns false if it is still running.
+/// Stores in `run` how and when a process ended. Returns false, and changes nothing, if it is still running.
 bool reap(pid_t process, FinishedRun& run) {
     int status = 0;
     const pid_t changed = waitpid(process, &status, WNOHANG);
@@ -113,7 +114,7 @@ bool reap(pid_t process, FinishedRun& run) {
     return true;
 }
 
-/// Ends a process group with SIGTERM. Sends SIGKILL once the process has ended, or after two seconds.
+/// Ends a process group with SIGTERM. Once its leader has ended, or after two seconds, sends SIGKILL to the group.
 void end_group(pid_t group) {
     kill(-group, SIGTERM);
     kill(-group, SIGCONT);

@@ -103,8 +103,8 @@ std::vector<std::string> settings_of_environment() {
     return settings;
 }
 
-/// Returns all facts on which the results of the runs depend. `facts` holds those facts that only the calling command
-/// has.
+/// Returns all facts on which the results of the runs depend. `facts` holds those of them that are known only to the
+/// command that searches, `bisect` or `sensitivity`.
 Json identity_of(const SearchOptions& options, const Json& facts) {
     Json identity = {{"search", 7},
                      {"question", options.name},

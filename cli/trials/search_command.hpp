@@ -28,14 +28,14 @@ void add_search_options(CLI::App& app, SearchOptions& options);
 
 /// Prepares the trial runs, calls `question`, and removes the state file once `question` has returned an answer.
 /// `settings` must say only how numbers are compared and which types count; the other members are filled here.
-/// `facts` holds those facts on which the results of runs depend and that only the calling command has. `question`
-/// prints its result, and may throw SearchAborted. Returns the exit code.
+/// `facts` holds those facts on which the results of runs depend and that only `bisect` or `sensitivity` knows.
+/// `question` prints its result, and may throw SearchAborted. Returns the exit code.
 int run_search(const SearchOptions& options, TrialSettings settings, const Json& facts,
                const std::function<int(TrialRunner& trials)>& question);
 
 /// Ranks source lines by how much their results change according to the audits in the recordings that `options`
-/// names. The rank is the largest error of a row or column of a result at any lower format, without results that are
-/// noise already in the format in which they were called. Throws SearchAborted if there are no such recordings.
+/// names. The rank is the largest error of a row or column of a result at any lower format. Results that are only
+/// noise in the format in which they were called are left out. Throws SearchAborted if there are no recordings.
 void rank_groups_by_audits(const SearchOptions& options, TriedTypes types, GroupList& groups);
 
 /// The policy that a search found.

@@ -19,7 +19,8 @@
 
 namespace fp32shim::cli {
 
-// Each macro call defines the functions that write a type as a JSON object with the named members, and read it.
+// Each call of this macro defines two functions: one writes a type as a JSON object with the named members, and one
+// reads it.
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupLocation, text, is_call_site)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupKey, scope, location, function, m, n, k, batch, is_folded)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ProductGroup, key, where, file, line, calls, work)

@@ -25,8 +25,7 @@ struct SearchAborted {
 /// A finished run under a policy, with the distance of its numbers from the exact numbers. A run that was read from
 /// the state file has no output.
 struct Trial : FinishedRun {
-    OutputDistance
-        distance{};  ///< distance of the run's numbers; it has a problem if the run did not end with status 0
+    OutputDistance distance{};  ///< its `problem` is set if the run did not end with status 0
 
     bool has_passed() const { return ended.signal == 0 && ended.exit_status == 0; }
     double duration_seconds() const { return static_cast<double>(time.end_ns - time.begin_ns) * 1e-9; }
@@ -40,17 +39,18 @@ struct Trial : FinishedRun {
 class TrialStateFile {
   public:
     /// Reads the file if it exists, and otherwise starts a new one. `identity` holds all facts on which the runs
-    /// depend. Throws if the file belongs to another search, or if an input file has changed since.
+    /// depend. Throws if the file belongs to another search, or if an input file has changed since the earlier runs.
     TrialStateFile(std::string path, const Json& identity);
 
-    /// Writes a run to the file. `request` is the checksum of the run's request.
+    /// Writes a run to the file. `request` is the checksum of the run's RunRequest.
     void keep_trial(const std::string& request, const Trial& trial);
-    /// Writes the version of a file on which the runs depend.
+    /// Writes `version`, which changes whenever the input file `path` does.
     void keep_file_version(const std::string& path, const std::string& version);
-    /// Returns the next run of `request` that an interrupted search has left in the file, or nothing if there is
-    /// none.
+    /// Returns the next run with the request checksum `request` that an interrupted search has left in the file, or
+    /// nothing if there is none.
     std::optional<Trial> take_trial(const std::string& request);
-    /// Writes the checksum of the exact run's numbers. Returns false if the file already has a different one.
+    /// Writes the checksum of the exact run's numbers, unless the file has one already. Returns false if that one is
+    /// different.
     bool matches_or_keeps_reference(const std::string& checksum);
     /// Returns the number of runs that an interrupted search has left in the file.
     std::size_t earlier_run_count() const { return earlier_runs_; }

@@ -156,7 +156,7 @@ Trial TrialRunner::make_trial(FinishedRun run, bool was_written, RunPurpose purp
     if (std::string problem = unknown_run_text(run); !problem.empty())
         throw SearchAborted{std::move(problem), exit_code::inconclusive, true};
     Trial trial{std::move(run)};
-    // The next run overwrites the compared file, so its checksum is computed now.
+    // The next run overwrites the compared file, so the file's checksum is computed now.
     if (!settings_.compared_file.empty()) trial.checksum = checksum_or_mtime(settings_.compared_file);
     trial.distance = distance_of(trial, was_written, purpose);
     trial.stdout_text.clear();
@@ -169,7 +169,7 @@ ParsedNumbers TrialRunner::numbers_of_run(const FinishedRun& run) const {
 }
 
 /// Compares the numbers of a run with those of the exact runs. If the run is itself exact, first adds its numbers to
-/// the reference.
+/// the reference. `was_written` is false if the run wrote no numbers.
 OutputDistance TrialRunner::distance_of(const Trial& run, bool was_written, RunPurpose purpose) {
     const auto without_numbers = [](std::string problem) {
         return OutputDistance{.error = std::numeric_limits<double>::infinity(), .problem = std::move(problem)};
@@ -206,7 +206,7 @@ OutputDistance TrialRunner::distance_of(const Trial& run, bool was_written, RunP
 void TrialRunner::learn_changing_words() {
     const FinishedRun exact = std::move(runs_.run_all({exact_request_}).front());
     reference_.add_exact_run(numbers_of_run(exact));
-    // If less than two seconds have passed, a clock of another time zone may still show the same time.
+    // If less than two seconds have passed, a printed clock of another time zone may still show the same time.
     knows_words_ = !reference_.has_other_timestamps() || exact.time.begin_ns - reference_end_ns_ > 2'000'000'000;
 }
 
@@ -247,8 +247,8 @@ void TrialRunner::keep_input_versions(const RecordedProducts& products) {
             state_.keep_file_version(path, version);
 }
 
-/// Returns the total number of runs to display, or 0 if it is not known. Once so many runs have been made, the total
-/// is raised by a half.
+/// Returns the total number of runs to display, or 0 if it is not known. Once as many runs as expected have been
+/// made, the expected number is raised by a half.
 std::uint64_t TrialRunner::update_expected_count() {
     while (expected_ != 0 && expected_ <= run_count()) expected_ += expected_ / 2 + 1;
     return settings_.max_runs == 0 ? expected_ : std::min(expected_, settings_.max_runs);
@@ -274,8 +274,8 @@ std::string requested_precision(const std::string& precision) {
     return policy::parse_word(policy::default_precision_words, precision) ? precision : "highest";
 }
 
-// The default precision of a policy does not apply to float64 products, so the environment's precision for float32 is
-// kept.
+// A policy's default precision does not apply to float64 products. If they are tried, the precision that the
+// environment sets for float32 products is kept.
 RunRequest request_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls) {
     return {policy_lowering_only(groups, lowered, settings, calls),

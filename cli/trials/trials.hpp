@@ -62,7 +62,7 @@ class TrialRunner {
     bool is_on_cpu() const { return first_.is_on_cpu(); }
     /// Returns the products of the first run, in which all products were exact.
     const RecordedProducts& first_products() const { return first_.products; }
-    /// Returns the numbers of the exact runs. The caller may choose which of them count.
+    /// Returns the numbers of the exact runs. The caller may choose which numbers count.
     ExactRunReference& reference() { return reference_; }
     const ExactRunReference& reference() const { return reference_; }
     /// Returns the run that ended last.
@@ -74,7 +74,8 @@ class TrialRunner {
     /// Sets the number of runs that the whole search is expected to need, for the progress display. 0 means unknown.
     void expect_run_count(std::uint64_t total) { expected_ = total; }
     std::uint64_t expected_run_count() const { return expected_; }
-    /// Tells the user about the run with this number, counted from 1, unless the run came from the state file.
+    /// Tells the user what the run with the number `number`, counted from 1, lowered, and its result. Does nothing if
+    /// the run came from the state file.
     void report_run(std::uint64_t number, std::string_view what, std::string_view result);
     /// Returns a message that says that a signal has ended the search.
     std::string interruption_text() const;
@@ -113,7 +114,7 @@ class TrialRunner {
 std::string requested_precision(const std::string& precision);
 
 /// Returns the request of a run in which only the groups of products in `lowered` run at the settings' precision, and
-/// all others are exact. If `calls` is set, only that range of calls of the one group is lowered.
+/// all others are exact. If `calls` is set, only these calls of the group that `calls` names are lowered.
 RunRequest request_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 /// Returns the request of a run in which all products run at the settings' precision, except the groups in `exact`.

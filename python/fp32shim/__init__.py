@@ -104,7 +104,7 @@ def version() -> str | None:
 
 def _call_library(function: str, *arguments: object) -> bool:
     """Calls a function of the library. Returns False, and warns once, if the library is not loaded or not active. Raises
-    FP32ShimError for any other status that is not OK. Texts may be of any type."""
+    FP32ShimError for any other status that is not OK. Texts among `arguments` must be bytes."""
     if _library is None:
         _warn_once("libfp32shim.so is not loaded (fp32shim run, or LD_PRELOAD), or has a different ABI from the one that "
                    "this module knows: scopes and settings have no effect")

@@ -109,7 +109,7 @@ def worst_error(test):
 
 
 def reasons_why_worse(before, now):
-    """Returns the reasons why a test is worse than before, or an empty list if it is not worse."""
+    """Returns the reasons why a test is worse now than in the baseline (`before`), or an empty list if it is not worse."""
     then, found = count_calls_by_level(before), count_calls_by_level(now)
     reasons = [f"calls at {name} or below: {then[level]:,} -> {found[level]:,}" for level, name in FLOOR_NAMES.items()
                if found[level] > then[level]][-1:]

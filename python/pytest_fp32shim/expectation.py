@@ -10,7 +10,7 @@ def judge_formats(session, products, unseen):
     to."""
     expected = session.config.option.fp32shim_expect
     lines, verdicts = [], {}
-    # torch's own setting counts only if the recordings do not have oneDNN's products, because oneDNN obeys this setting.
+    # torch's own setting acts on oneDNN only, so it does not count if the recordings have oneDNN's products themselves.
     onednn_is_unseen = unseen is None or any(line.startswith("  oneDNN: ") for line in unseen[0])
     for name in session.tests_that_ran(products):
         rows = products.of_tests.get(name, [])

@@ -55,8 +55,8 @@ class FailingHooks:
             pytest.fail(text, pytrace=False)
 
     def torch_setting_text(self, item):
-        """Returns a line about torch's own setting if it allows too low a format, and otherwise None. If oneDNN's
-        products are not recorded, nothing else is known about them."""
+        """Returns a line about torch's own setting if it allows oneDNN to use too low a format, and otherwise None. Also
+        returns None if oneDNN's products are recorded, because the setting then tells nothing more about them."""
         setting = session.torch_precision_setting(sys.modules.get("torch"))
         allowed = marks.lowest_allowed_format(item, self.level)
         if start.environment.get("FP32_MATMUL_ONEDNN") == "1" or not setting or recorded.LEVELS[setting[0]] >= recorded.LEVELS[allowed]:

@@ -110,7 +110,8 @@ def summary_lines(session, products, failed, only, native):
         if better:
             lines.append(f"{counted(len(better), 'test')} failed natively and passed at {word}, such as {better[0]}.")
         lines.append(verdict_basis_text(session, word))
-    # `bisect` can try only the formats of DEFAULTS. The tests that it runs would also obey fp32shim_fail of the ini file.
+    # A command is shown only if `bisect` can try the format, which must be one of DEFAULTS, and if the tests that it runs do
+    # not fail because of fp32shim_fail in the ini file.
     if only and word in start.DEFAULTS and not session.config.option.fp32shim_fail:
         lines.append(f"Which of its products a test needs exact: {shlex.join(bisect_command_line(only[0], session.config))}")
     return lines
