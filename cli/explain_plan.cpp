@@ -220,7 +220,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
     const cublas::PlanRequest supposed = request_of(function, call, unknowns);
     const auto plan_of = [&](const cublas::PlanRequest& request) {
         const cublas::Plan plan = plan_request(request, decision, policy.floor, environment, policy);
-        return multiplies(call) ? plan : plan_without_product(plan);
+        return multiplies(call) ? plan : plan_for_call_without_product(plan);
     };
     const cublas::Plan plan = plan_of(supposed);
     PlannedCall planned{.outcome = outcome_of(plan), .words = words_of(plan)};

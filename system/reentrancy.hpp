@@ -25,13 +25,13 @@ class ReentrancyFlag {
     [[gnu::always_inline]] bool begin_use() {
         if (!is_free() && !was_left_by_jump(user_, stack_pointer())) [[unlikely]]
             return false;
-        begin_first_use();
+        begin_use_when_free();
         return true;
     }
     /// Returns true if no use is marked. An abandoned use is still marked. Calls nothing.
     [[gnu::always_inline]] bool is_free() const { return user_ == 0; }
     /// Begins a use. Calls nothing. Precondition: is_free().
-    [[gnu::always_inline]] void begin_first_use() {
+    [[gnu::always_inline]] void begin_use_when_free() {
         // On x86-64, this is a single instruction, because it is executed at each BLAS call of the program.
 #if defined(__x86_64__)
         __asm__ volatile("mov %%rsp, %0" : "=m"(user_));

@@ -62,8 +62,9 @@ bool is_other_fp16_instruction(const EvexInstruction& at) {
     return (is_move && at.mandatory == 2) || (is_sum && (at.mandatory == 0 || at.mandatory == 2));
 }
 
-/// Returns the mandatory prefix of an AMX instruction that multiplies tiles (TDP…PS). Returns 0 if the bytes are no
-/// such instruction, which needs three different tiles.
+/// Returns the number that encodes the mandatory prefix of an AMX instruction that multiplies tiles (TDP…PS): 2 for
+/// BF16, 3 for FP16. Returns 0 if the bytes are not such an instruction, or if its three tiles are not all
+/// different, which AMX requires.
 int tile_product(const std::uint8_t* code) {
     if (code[0] != 0xc4 || code[1] != 0xe2 || (code[2] & 0xc4) != 0x40 || code[3] != 0x5c || code[4] >> 6 != 3)
         return 0;

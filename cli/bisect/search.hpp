@@ -1,4 +1,5 @@
-// Searches for the groups of products that must stay exact so that a command is acceptable, and for the reasons.
+// Searches for the groups of products that must stay exact so that a command is acceptable, and for the reasons why
+// they must.
 #pragma once
 
 #include <cstdint>

@@ -262,8 +262,8 @@ class MergedCalls {
     /// Returns the calls by format (MergedRow::effective_format()), the most precise format first. Calls without a
     /// row are `unknown`. If `with_vectors` is false, products with a vector are left out.
     std::vector<std::pair<std::string, CallSum>> by_format(bool with_vectors = true) const;
-    /// Returns the number of processes(), without the files that only list children and processes without a
-    /// recording.
+    /// Returns the number of elements of processes() that are recordings of a process. Files that record no process
+    /// (MergedProcess::is_children_file) do not count.
     std::size_t recording_count() const;
     /// Returns the number of machines that the recordings come from.
     std::size_t host_count() const;

@@ -1,4 +1,4 @@
-// Writes call paths, as folded lines and in speedscope's file format.
+// Writes call paths in two formats: as folded lines, and in speedscope's file format.
 #include <fmt/format.h>
 
 #include <algorithm>

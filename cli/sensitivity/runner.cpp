@@ -106,7 +106,7 @@ const RecordedProducts& SensitivityRunner::make_exact_runs(const RunRequest& req
     return exact_products_;
 }
 
-void SensitivityRunner::expect_error_count(std::uint64_t count) {
+void SensitivityRunner::expect_measurements(std::uint64_t count) {
     trials_.expect_run_count(exact_count_ + count);
     trials_.reference().expect_compared_runs(count);
 }

@@ -60,7 +60,7 @@ class SensitivityRunner {
     const RecordedProducts& make_exact_runs(const RunRequest& request, std::uint64_t count);
     /// Sets the number of errors that will be measured, each by one run, so that all errors are judged alike. The
     /// exact runs that show the effects of chance must have been made before.
-    void expect_error_count(std::uint64_t count);
+    void expect_measurements(std::uint64_t count);
     /// Makes one more exact run after a run that lowered products. Throws SearchAborted if its output differs from
     /// those of the other exact runs by more than chance explains. `when` says in the message when this run was made.
     void check_by_exact_run(const RunRequest& request, std::string_view when = "right after a lowered one");

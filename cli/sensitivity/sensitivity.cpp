@@ -135,7 +135,7 @@ class SensitivityAnalysis {
         measured_.places = divide_into_places(groups_, options_.by, static_cast<std::size_t>(options_.most));
         if (!is_given && runner_.exact_run_noise() > 0 && options_.policy.empty())
             runner_.make_exact_runs(exact, measured_.places.size());
-        runner_.expect_error_count(error_count());
+        runner_.expect_measurements(error_count());
         note_untried();
         check_chance();
     }

@@ -108,7 +108,7 @@ inline bool Recording::knows_key(ThreadWriter& writer, std::uint64_t key) {
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
     if (!writer.use_.is_free()) return false;
-    writer.use_.begin_first_use();
+    writer.use_.begin_use_when_free();
     bool is_counted = false;
     if (format::CounterRecord* const known = writer.find_counters(key)) {
         format::CounterRecord& counters = *known;

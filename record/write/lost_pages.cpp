@@ -22,16 +22,16 @@ namespace raw = system::raw;
 
 /// A note about one mapped segment. Notes are never freed. A note whose `pages` are 0 is unused, and can be used for
 /// another segment.
-struct SegmentNote {
+struct GuardedSegment {
     std::atomic<std::uintptr_t> pages;
     std::atomic<RecordingFile*> file;
     std::atomic<PagesInChild> in_child;
     std::atomic<bool> is_replaced;
-    SegmentNote* next;
+    GuardedSegment* next;
 };
 
 // The list of the notes that the process `owner` made. Forked children do not inherit the memory of the notes.
-constinit std::atomic<SegmentNote*> first{nullptr};
+constinit std::atomic<GuardedSegment*> first{nullptr};
 constinit std::atomic<std::uint32_t> owner{0};
 constinit PrivateArena arena;
 constinit system::ForkSafeLock lock;
@@ -39,14 +39,14 @@ constinit system::ForkSafeLock lock;
 // its own header.
 constinit std::atomic<std::uintptr_t> kept_pages{0};
 
-SegmentNote* first_of_this_process() {
+GuardedSegment* first_of_this_process() {
     return owner.load(std::memory_order_acquire) == system::fork_generation() ? first.load(std::memory_order_acquire)
                                                                               : nullptr;
 }
 
 /// Returns the note about the segment that contains `address`, or nullptr if there is none.
-SegmentNote* find_note(std::uintptr_t address) {
-    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next) {
+GuardedSegment* find_guarded_segment(std::uintptr_t address) {
+    for (GuardedSegment* note = first_of_this_process(); note != nullptr; note = note->next) {
         const std::uintptr_t pages = note->pages.load(std::memory_order_acquire);
         if (pages != 0 && address - pages < format::segment_size) return note;
     }
@@ -54,10 +54,10 @@ SegmentNote* find_note(std::uintptr_t address) {
 }
 
 /// Returns an unused note, or nullptr if there is no memory for one. Precondition: `lock` is held.
-SegmentNote* unused_note() {
-    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next)
+GuardedSegment* unused_entry() {
+    for (GuardedSegment* note = first_of_this_process(); note != nullptr; note = note->next)
         if (note->pages.load(std::memory_order_relaxed) == 0) return note;
-    auto* const fresh = static_cast<SegmentNote*>(arena.allocate(sizeof(SegmentNote)));
+    auto* const fresh = static_cast<GuardedSegment*>(arena.allocate(sizeof(GuardedSegment)));
     if (fresh == nullptr) return nullptr;
     fresh->next = first.load(std::memory_order_relaxed);
     first.store(fresh, std::memory_order_release);
@@ -71,7 +71,7 @@ bool map_zeros(std::uintptr_t pages) {
 
 /// Maps zeros over the segment that contains `address`. Returns false if `address` lies in no segment of a recording.
 bool replace_segment(std::uintptr_t address) {
-    SegmentNote* const note = find_note(address);
+    GuardedSegment* const note = find_guarded_segment(address);
     if (note == nullptr) {
         // A child without a recording uses its parent's header until it makes a file of its own.
         const std::uintptr_t kept = kept_pages.load(std::memory_order_relaxed);
@@ -111,7 +111,7 @@ void guard_pages(RecordingFile& file, void* pages, PagesInChild in_child) {
         arena.forget();
         owner.store(system::fork_generation(), std::memory_order_release);
     }
-    SegmentNote* const note = unused_note();
+    GuardedSegment* const note = unused_entry();
     if (note == nullptr) return;
     note->file.store(&file, std::memory_order_relaxed);
     note->in_child.store(in_child, std::memory_order_relaxed);
@@ -124,12 +124,12 @@ void guard_pages(RecordingFile& file, void* pages, PagesInChild in_child) {
 void unguard_pages(const void* pages) {
     auto kept = reinterpret_cast<std::uintptr_t>(pages);
     kept_pages.compare_exchange_strong(kept, 0);
-    if (SegmentNote* const note = find_note(reinterpret_cast<std::uintptr_t>(pages)))
+    if (GuardedSegment* const note = find_guarded_segment(reinterpret_cast<std::uintptr_t>(pages)))
         note->pages.store(0, std::memory_order_release);
 }
 
 void unguard_pages_of(const RecordingFile& file) {
-    for (SegmentNote* note = first_of_this_process(); note != nullptr; note = note->next)
+    for (GuardedSegment* note = first_of_this_process(); note != nullptr; note = note->next)
         if (note->file.load(std::memory_order_relaxed) == &file) note->pages.store(0, std::memory_order_release);
 }
 

@@ -18,7 +18,8 @@ struct Plan : ExecutionOutcome {
                                    ///< library may use
 };
 
-/// Returns the preview of a format under the settings of `policy`.
+/// Returns how the CPU previews products in `format`, by rounding or splitting the operands, under the settings of
+/// `policy`.
 Preview preview_of(policy::AppliedFormat format, const policy::Policy& policy);
 
 /// Plans how to honour the decision for this product. The function has no side effects; of the operands, it reads

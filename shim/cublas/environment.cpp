@@ -20,10 +20,10 @@ __attribute__((constructor)) void read_at_start() { at_start = read_environment(
 
 Environment environment_in_force() { return in_force.load(std::memory_order_acquire); }
 
-void update_environment(bool makes_handle) {
+void refresh_environment_in_force(bool call_makes_handle) {
     if (has_been_read.exchange(true, std::memory_order_acq_rel)) return;
     Environment fresh = read_environment(environ);
-    if (!makes_handle) {
+    if (!call_makes_handle) {
         fresh.tf32_is_off = fresh.tf32_is_off && at_start.tf32_is_off;
         fresh.tf32_may_be_on = fresh.tf32_may_be_on || at_start.tf32_may_be_on;
         fresh.emulates_fp32 = fresh.emulates_fp32 || at_start.emulates_fp32;

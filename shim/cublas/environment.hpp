@@ -25,8 +25,8 @@ Environment read_environment(const char* const* entries);
 Environment environment_in_force();
 
 /// Reads the environment unless cuBLAS has read it already. Must be called at each new call site of cuBLAS, before
-/// the call. `makes_handle` is true if the call makes a handle. If a value is new, counts a change of settings, so
-/// that calls are planned again.
-void update_environment(bool makes_handle);
+/// the call. `call_makes_handle` is true if the call makes a handle. If a value is new, counts a change of settings,
+/// so that calls are planned again.
+void refresh_environment_in_force(bool call_makes_handle);
 
 }  // namespace fp32shim::cublas

@@ -146,7 +146,7 @@ Plan plan_without_pedantic(Plan plan, const RequestedPrecision& asked, const Env
     return plan;
 }
 
-Plan plan_without_product(Plan plan) {
+Plan plan_for_call_without_product(Plan plan) {
     plan.accumulator_as_called = plan.accumulator = policy::Accumulator::unknown;
     if (plan.applied == policy::AppliedFormat::unchanged && plan.change.how != record::How::forward) {
         plan.change = {};

@@ -64,7 +64,7 @@ Plan plan_unchanged(Plan plan, policy::Reason reason, const Environment& environ
 Plan plan_without_pedantic(Plan plan, const RequestedPrecision& asked, const Environment& environment);
 
 /// Returns `plan` changed so that the call runs as the program made it, because it multiplies nothing.
-Plan plan_without_product(Plan plan);
+Plan plan_for_call_without_product(Plan plan);
 
 /// Returns a static text that names the environment variable that chose a plan's format; empty if no variable did.
 std::string_view environment_detail(const Plan& plan);

@@ -197,7 +197,7 @@ namespace {
 void search_loader_counts() {
     static constinit std::atomic<bool> was_searched{false};
     if (was_searched.load(std::memory_order_acquire)) return;
-    const elf::LoaderCounts found = elf::find_loader_counts();
+    const elf::LoaderCounters found = elf::find_loader_counters();
     loader_object_count.store(found.loaded, std::memory_order_release);
     loader_add_count.store(found.adds, std::memory_order_release);
     was_searched.store(true, std::memory_order_release);

@@ -243,9 +243,9 @@ void* fp32shim_resolve(fp32shim::FunctionIndex function) {
     if (may_be_variable(functions[function]))
         if (const ElfW(Addr) variable = wanted_variable(name, is_function); variable != 0)
             return reinterpret_cast<void*>(variable);
-    // Without the shim, the loader would refuse a reference that is not weak, at once or when it is called. So the
-    // reference is bound to the entry point. Its call ends the process with a line that says why, as the loader would
-    // have done.
+    // Without the shim, the loader would report an error for a reference that is not weak, either when it loads the
+    // program or at the first call. So the reference is bound to the entry point. A call of the entry point ends the
+    // process with a line that says why, as the loader would have done.
     const bool is_found = is_function || is_needed(function);
     return is_found ? entry_point_of(function) : nullptr;
 }

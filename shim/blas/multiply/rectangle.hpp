@@ -94,14 +94,14 @@ class ResultRectangle {
                real_depth_at_once(job, loops);
     }
 
-    void pack_left_rows(IndexRange rows) {
+    void pack_rows_of_left_factor(IndexRange rows) {
         if (!loops_.converts_to_bf16()) return pack_panels(job_, false, rows, block_, loops_.rows, left_panels_);
         for (std::int64_t row = rows.begin; row < rows.end; row += loops_.rows) {
             pack_panels(job_, false, {row, std::min(row + loops_.rows, rows.end)}, block_, loops_.rows, unconverted_);
             loops_.convert_left(unconverted_, block_depth(), left_panels_ + (row - rows.begin) * panel_depth());
         }
     }
-    void pack_right_columns() {
+    void pack_columns_of_right_factor() {
         if (!loops_.converts_to_bf16())
             return pack_panels(job_, true, columns_, block_, loops_.columns, right_panels_);
         for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns) {
@@ -121,12 +121,12 @@ class ResultRectangle {
     }
 
     void compute_block(IndexRange rows) {
-        pack_right_columns();
+        pack_columns_of_right_factor();
         if (job_.summed_by_row)
             zero_adds_nothing_ = are_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
         for (std::int64_t i = rows.begin; i < rows.end; i += rows_at_once<Real>) {
             const IndexRange packed{i, std::min(i + rows_at_once<Real>, rows.end)};
-            pack_left_rows(packed);
+            pack_rows_of_left_factor(packed);
             if (!job_.summed_by_row)
                 zero_adds_nothing_ = are_finite(left_panels_, round_up(packed.end - i, loops_.rows));
             for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns)

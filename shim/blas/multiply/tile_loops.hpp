@@ -38,7 +38,7 @@ template <class Sums, class SumsOfPart>
 
 /// Returns the sums of all parts of a block of `depth` numbers.
 template <class SumsOfPart>
-[[gnu::always_inline]] inline auto sums_of_parts(std::int64_t depth, const SumsOfPart& sums_of_part) {
+[[gnu::always_inline]] inline auto sums_over_depth(std::int64_t depth, const SumsOfPart& sums_of_part) {
     auto sums = sums_of_part(0, depth < summed_in_chain ? depth : summed_in_chain);
     add_parts(summed_in_chain, depth, sums_of_part, sums);
     return sums;
@@ -70,7 +70,7 @@ template <class Real, int vectors, int columns>
 template <class Real, int vectors, int columns>
 [[gnu::always_inline]] inline TileSums<Real, vectors, columns> sums_of(const Real* left, const Real* right,
                                                                        std::int64_t depth) {
-    return sums_of_parts(depth, [&](std::int64_t first, std::int64_t count) {
+    return sums_over_depth(depth, [&](std::int64_t first, std::int64_t count) {
         return sums_of_part<Real, vectors, columns>(left + first * vectors * lanes<Real>, right + first * columns,
                                                     count);
     });
@@ -193,7 +193,7 @@ template <class Real, bool is_whole, int columns>
 [[gnu::always_inline]] inline TileSums<Real, 1, columns> sum_unpacked(const UnpackedFactors<Real>& factors,
                                                                       std::int64_t depth,
                                                                       const ResultTile<Real>& result) {
-    return sums_of_parts(depth, [&](std::int64_t first, std::int64_t count) {
+    return sums_over_depth(depth, [&](std::int64_t first, std::int64_t count) {
         TileSums<Real, 1, columns> sums;
         const Real* right[columns];
 #pragma GCC unroll 16

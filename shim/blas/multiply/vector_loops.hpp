@@ -302,7 +302,7 @@ template <class Real, int width, int vectors, class Rows>
 }
 
 template <SumsBefore before, class Real, int width, int vectors, class Rows>
-inline void add_transposed(const Rows& rows, int present, std::int64_t depth, const Real* factors, Real* sums) {
+inline void add_few_rows(const Rows& rows, int present, std::int64_t depth, const Real* factors, Real* sums) {
     using RowSums = TileSums<Real, vectors, width>;
     Real parts[width][vectors * lanes<Real>];
     RowSums of_rows{};
@@ -326,7 +326,7 @@ inline void add_transposed(const Rows& rows, int present, std::int64_t depth, co
     else if constexpr (before == SumsBefore::are_added_to)
         add_parts(0, depth, sums_of_part, of_rows);
     else
-        of_rows = sums_of_parts(depth, sums_of_part);
+        of_rows = sums_over_depth(depth, sums_of_part);
     for_vectors([](Real* to, const Vector<Real>& sum) { store(to, sum); });
     for (int i = 0; i < width * present; ++i) sums[i] = parts[i % width][i / width];
 }
@@ -349,12 +349,12 @@ void add_rows(const StridedMatrix<Real>& a, const Real* factors, Real* sums) {
     constexpr int vectors = vectors_at_once<Real>;
     std::int64_t i = 0;
     for (; i + vectors * lanes<Real> <= a.rows; i += vectors * lanes<Real>)
-        add_transposed<before, Real, width, vectors>(rows_from(i), vectors * lanes<Real>, depth, factors,
-                                                     sums + width * i);
+        add_few_rows<before, Real, width, vectors>(rows_from(i), vectors * lanes<Real>, depth, factors,
+                                                   sums + width * i);
     for (; i < a.rows; i += lanes<Real>) {
         const int present = a.rows - i < lanes<Real> ? static_cast<int>(a.rows - i) : lanes<Real>;
-        add_transposed<before, Real, width, 1>(PaddedRows<Real>(rows_from(i), present), present, depth, factors,
-                                               sums + width * i);
+        add_few_rows<before, Real, width, 1>(PaddedRows<Real>(rows_from(i), present), present, depth, factors,
+                                             sums + width * i);
     }
 }
 

@@ -55,7 +55,7 @@ AuditedRun run_audited(Site& site, AuditLauncher& launcher, AuditedBatch* single
     else
         verdict.decision = policy::decision_before_audits(verdict.decision, in_force.policy, call.dtype);
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
-    if (is_nothing) plan = plan_without_product(plan);
+    if (is_nothing) plan = plan_for_call_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};
     // A solve consists of several products, but cuBLAS would tell the number of bits of only one of them, so solves
     // are not asked about.

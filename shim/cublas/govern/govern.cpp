@@ -125,7 +125,7 @@ bool governs_float64(const Settings& in_force) {
 
 void bind_site(Site& site) {
     const bool is_state = !site.function->multiplies();
-    update_environment(is_state && site.function->state().effect == StateEffect::handle_created);
+    refresh_environment_in_force(is_state && site.function->state().effect == StateEffect::handle_created);
     find_torch_guard(site);
     site.cublas.library = library_of(*site.provider);
     site.cublas.route = route_of(*site.function->family);
@@ -177,7 +177,7 @@ CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force
     if (kept == nullptr && in_force.audits) return govern_with_audits(site, frame, product, in_force, guard);
     Plan plan = kept != nullptr ? *kept : make_and_keep_plan(site, product, in_force, in_words);
     const bool is_nothing = multiplies_nothing(site, frame, product);
-    if (is_nothing) plan = plan_without_product(plan);
+    if (is_nothing) plan = plan_for_call_without_product(plan);
     ExecutionOutcome done = done_as_planned(site, plan);
     GpuTimedCall time;
     policy::MatmulCall call;

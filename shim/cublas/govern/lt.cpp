@@ -384,7 +384,7 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
     const bool is_nothing = !multiplies(lt.call);
-    if (is_nothing) plan = plan_without_product(plan);
+    if (is_nothing) plan = plan_for_call_without_product(plan);
     if (!plan.changes_call() && !plan.decision.algorithms.any() && !logs && !has_changed_searches()) return untouched;
     ExecutionOutcome done = done_as_planned(site, plan);
     GpuTimedCall time;

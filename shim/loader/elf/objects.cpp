@@ -258,7 +258,7 @@ std::uint32_t count_objects() {
     return count;
 }
 
-LoaderCounts find_counts_in(const char* rtld_global, std::size_t size) {
+LoaderCounters find_counts_in(const char* rtld_global, std::size_t size) {
     const auto& first = *reinterpret_cast<const LinkNamespace*>(rtld_global);
     if (first.list != first_object()) return {};
     const std::uint32_t* loaded = first.count == count_objects() ? &first.count : nullptr;
@@ -279,13 +279,14 @@ LoaderCounts find_counts_in(const char* rtld_global, std::size_t size) {
 
 }  // namespace
 
-LoaderCounts find_loader_counts() {
+LoaderCounters find_loader_counters() {
     for (const link_map* map = first_object(); map != nullptr; map = map->l_next) {
         const ObjectTables object = read_object_tables(map);
         const ElfW(Sym)* symbol = find_definition(object, "_rtld_global", {});
         if (symbol == nullptr || symbol->st_size < sizeof(LinkNamespace)) continue;
         const auto* found = reinterpret_cast<const char*>(address_of(object, *symbol));
-        if (const LoaderCounts counts = find_counts_in(found, symbol->st_size); counts.adds != nullptr) return counts;
+        if (const LoaderCounters counts = find_counts_in(found, symbol->st_size); counts.adds != nullptr)
+            return counts;
     }
     return {};
 }

@@ -55,13 +55,13 @@ const link_map* first_object();
 
 /// The loader's own counters. `adds` grows when objects are added. The difference between `adds` and `loaded` grows
 /// when objects are removed.
-struct LoaderCounts {
+struct LoaderCounters {
     /// The number of objects ever added to a list; nullptr if it was not found (unknown C library).
     const std::uint64_t* adds = nullptr;
     /// The number of objects in first_object()'s list; nullptr if it was not found.
     const std::uint32_t* loaded = nullptr;
 };
-LoaderCounts find_loader_counts();
+LoaderCounters find_loader_counters();
 
 /// Returns true if the loader's list contains this pointer, which need not be valid.
 bool is_in_loader_list(const link_map* wanted);
