@@ -1,5 +1,5 @@
-// Sets the environment variables that `fp32shim run` gives to its program in addition to fp32shim's own settings:
-// those of NVTX, Python, JAX's compilation cache and `run --reproducible`.
+// Sets environment variables for the program that `fp32shim run` starts: the variables of NVTX, of Python, of JAX's
+// compilation cache and of `run --reproducible`.
 #pragma once
 
 #include <cstdint>

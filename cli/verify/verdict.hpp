@@ -1,5 +1,5 @@
-// The verdict of `fp32shim verify`: whether recordings show that nothing ran below a format, as data, as text and as
-// JSON.
+// Gives the verdict of `fp32shim verify` as data, as text and as JSON. The verdict says whether recordings show that
+// nothing ran below a format.
 #pragma once
 
 #include <array>

@@ -78,7 +78,7 @@ bool try_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
     outcome = {call_with_frame(site, frame), nullptr};
     const std::uint64_t end = record::ticks();
     running = {};  // prepare_express_call() made sure that no product was running before this call
-    // The event is needed only if the key is no longer known, because the process was forked inside the call.
+    // The event is needed only if the key has become unknown. This happens if the process was forked inside the call.
     call.recording->count(*call.writer, call.key, begin, end, call.with_event, [&](record::DecisionEvent& event) {
         event = describe_forwarded(site, frame, in_force, location);
     });
