@@ -152,7 +152,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {
         found = real_lookup(handle, name, version);
         // If the loader found the name in the shim, and no library has the function, the loader has not set dlerror.
-        // So only a lookup that did not search the shim ends here.
+        // The result nullptr is therefore final only if the lookup did not search the shim.
         if (found == nullptr && !includes_shim(handle)) return nullptr;
     }
     // With RTLD_NEXT and RTLD_DEFAULT, the result of the real function depends on its caller, which would be the

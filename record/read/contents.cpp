@@ -204,7 +204,7 @@ FingerprintCursor RecordingReader::fingerprints(std::uint32_t slot) const {
 
 const format::OperandsRecord* FingerprintCursor::operands_of(const format::FingerprintRecord& entry) {
     // Fingerprints and operand hashes are both in the order of the calls, and either may be missing for some calls.
-    // So hashes of calls before the one in `entry` are skipped.
+    // Hashes of calls before the call of `entry` are therefore skipped.
     while (has_more_operands_) {
         if (next_operands_ == nullptr) next_operands_ = operands_.next();
         has_more_operands_ = next_operands_ != nullptr;

@@ -7,7 +7,7 @@
 
 namespace fp32shim::record {
 
-/// What a forked child finds at the addresses of mapped pages.
+/// The content of mapped pages in a forked child.
 enum class PagesInChild : unsigned char {
     none,       ///< the child does not have the pages
     zeroed,     ///< the child has zeroed pages; needs Linux 4.14

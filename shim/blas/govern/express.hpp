@@ -61,8 +61,8 @@ std::uint64_t make_express_word(const Site& site, const Settings& in_force, cons
     return argument_key(site.keyed, frame, is_wide, site.number + static_cast<std::uint32_t>(express) + scope);
 }
 
-/// What counts a call without its own decision: the recording, the thread's writer, and the key of the recording's
-/// row.
+/// The objects that count a call without its own decision: the recording, the thread's writer, and the key of the
+/// recording's row.
 struct ExpressCall {
     record::Recording* recording = nullptr;  ///< nullptr: the call needs a decision of its own
     record::ThreadWriter* writer = nullptr;

@@ -36,8 +36,9 @@ using SumsOfBlocks = void (*)(const StridedVector<const Real>& a, const StridedV
 /// The length of a block of a sum in double precision, such as the sum of a norm.
 inline constexpr std::int64_t summed_in_turn = std::int64_t{1} << 16;
 
-/// What happens to sums to which terms are added. Either their chains of additions go on, or the terms are summed in
-/// parts, whose chains begin at 0, and the sums of the parts are added to the old sums or replace them.
+/// The way in which loops use the sums that are in memory before terms are added. Either the chains of additions of
+/// these sums continue, or the terms are summed in parts, whose chains begin at 0, and the sums of the parts are
+/// added to the old sums or replace them.
 enum class SumsBefore : std::uint8_t { are_continued, are_added_to, are_replaced };
 
 /// Loops over vectors of one type of numbers. In an array of two functions, the first one is for real elements, and

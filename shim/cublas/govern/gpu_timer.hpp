@@ -20,8 +20,8 @@ struct EventPair;
 struct EventPairPool;
 
 /// Counts the first calls of each kind that one ThreadWriter records; kind_of() gives the kind of a call. An entry
-/// has bits of the kind's hash, and the number of the kind's calls up to first_gpu_times. No entry is ever replaced.
-/// So in a program with very many kinds of calls, some kinds have no first calls.
+/// has bits of the kind's hash, and the number of the kind's calls up to first_gpu_times. No entry is ever replaced,
+/// so some kinds have no first calls in a program with very many kinds of calls.
 class FirstCallCounter {
   public:
     /// Returns true if the first calls of a kind are known to be over. Looks at only one entry.

@@ -362,7 +362,7 @@ bool is_still_mapped(const link_map* map) {
     return false;
 }
 
-// What is_loader_list_complete() found in a forked child: the child's fork_generation(), and a bit that is set if
+// The result of is_loader_list_complete() in a forked child: the child's fork_generation(), and a bit that is set if
 // every object of the loader's list was mapped.
 //
 //     63                32 31 1     0
