@@ -99,21 +99,22 @@ bool run_job(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, ThreadL
     const bool by_rows = job.in_place == InPlace::none ? job.rows > job.columns : job.in_place == InPlace::left;
     const std::int64_t for_products = ResultRectangle<Real>::numbers_needed(job, loops);
     const auto numbers_of_one = static_cast<std::size_t>(round_up(for_products + further, 16));
-    return parallel_for(by_rows ? job.rows : job.columns, by_rows ? loops.rows : loops.columns,
-                        numbers_of_one * sizeof(Real), threads, scratch, [&](void*) {
-                            return [job, &loops, by_rows, for_products](IndexRange part, char* of_thread,
-                                                                        const std::atomic<bool>& is_left) {
-                                auto* const memory = reinterpret_cast<Real*>(of_thread);
-                                if (job.solves)
-                                    return solve(job, loops, part, is_left, memory, memory + for_products);
-                                if (job.in_place != InPlace::none)
-                                    return run_in_place(job, loops, part, is_left, memory, memory + for_products);
-                                const IndexRange rows = by_rows ? part : IndexRange{0, job.rows};
-                                const IndexRange columns = by_rows ? IndexRange{0, job.columns} : part;
-                                ResultRectangle<Real>(job, loops, is_left, memory)
-                                    .compute(rows, {columns.begin * job.width, columns.end * job.width});
-                            };
-                        });
+    // Each range packs a whole factor, so there is one for each thread where all ranges are equally much work.
+    const bool is_even = job.written == Part::whole && (job.summed == Summed::all || job.in_place != InPlace::none);
+    const Division division{by_rows ? job.rows : job.columns, by_rows ? loops.rows : loops.columns, is_even ? 1 : 2};
+    return parallel_for(division, numbers_of_one * sizeof(Real), threads, scratch, [&](void*) {
+        return
+            [job, &loops, by_rows, for_products](IndexRange part, char* of_thread, const std::atomic<bool>& is_left) {
+                auto* const memory = reinterpret_cast<Real*>(of_thread);
+                if (job.solves) return solve(job, loops, part, is_left, memory, memory + for_products);
+                if (job.in_place != InPlace::none)
+                    return run_in_place(job, loops, part, is_left, memory, memory + for_products);
+                const IndexRange rows = by_rows ? part : IndexRange{0, job.rows};
+                const IndexRange columns = by_rows ? IndexRange{0, job.columns} : part;
+                ResultRectangle<Real>(job, loops, is_left, memory)
+                    .compute(rows, {columns.begin * job.width, columns.end * job.width});
+            };
+    });
 }
 
 template bool run_job(const MultiplyJob<float>&, const TileLoops<float>&, ThreadLimit, ProductScratch&);

@@ -1,6 +1,7 @@
 #include "shim/blas/multiply/multiply.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "shim/blas/emulate/emulate.hpp"
@@ -72,11 +73,12 @@ bool multiply_in_blocks(const Level3& product, ThreadLimit threads, const LoopsF
     return done;
 }
 
+/// Returns how many float32 operations take as long as the product.
 double operations_of(const Level3& product) {
     const Matrix result = result_of(product);
     const double depth = static_cast<double>(product.k != 0 ? product.k : operand_a(product).rows);
-    return (product.is_complex ? 8.0 : 2.0) * static_cast<double>(result.rows) * static_cast<double>(result.columns) *
-           depth;
+    return (product.is_complex ? 8.0 : 2.0) * (product.is_double ? 2.0 : 1.0) * static_cast<double>(result.rows) *
+           static_cast<double>(result.columns) * depth;
 }
 
 /// Returns the size in bytes of the largest operand of a product with a vector.
@@ -86,15 +88,16 @@ double bytes_of(const Level3& product) {
     return static_cast<double>(rows) * static_cast<double>(product.n) * product.width() * sizeof(float);
 }
 
-/// Returns the threads for a product of the size `work`. Each thread gets at least `work_of_a_thread`, since a thread
-/// with less work costs more time than it saves.
-ThreadLimit threads_for(double work, double work_of_a_thread, ThreadLimitQuery allowed) {
-    if (work < 2 * work_of_a_thread || !may_start_threads()) return {};
+/// Returns the threads for a product of the size `work`. `work_of_a_start` is the work that one thread does in the
+/// time that it takes to start another one. Since threads are started one after the other, work / n + n starts is
+/// least for this number of threads.
+ThreadLimit threads_for(double work, double work_of_a_start, ThreadLimitQuery allowed) {
+    if (work < 4 * work_of_a_start || !may_start_threads()) return {};
     const system::ErrnoAndFloatGuard kept;  // the division raises floating-point flags, and the library may change
                                             // errno
     constexpr double most = 256;
     ThreadLimit threads = allowed.ask(allowed.context);
-    threads.count = std::clamp(threads.count, 1, static_cast<int>(std::min(work / work_of_a_thread, most)));
+    threads.count = std::clamp(threads.count, 1, static_cast<int>(std::min(std::sqrt(work / work_of_a_start), most)));
     return threads;
 }
 
@@ -102,8 +105,8 @@ template <class Real>
 bool multiply_by(const LoopsOfType<Real>& loops, const Level3& product, ThreadLimitQuery allowed) {
     if (product.operation == Operation::trsv) return solve_vector(product, loops.large);
     if (multiply_small(product, loops.large.unpacked)) return true;
-    constexpr double operations_of_a_thread = 5e7;
-    return multiply_in_blocks<Real>(product, threads_for(operations_of(product), operations_of_a_thread, allowed),
+    constexpr double operations_of_a_start = 2e6;
+    return multiply_in_blocks<Real>(product, threads_for(operations_of(product), operations_of_a_start, allowed),
                                     [&](const MultiplyJob<Real>& job) -> const TileLoops<Real>& {
                                         return job.rows <= loops.small.rows ? loops.small : loops.large;
                                     });
@@ -121,10 +124,10 @@ bool is_product_with_vector(const Level3& product) {
 }  // namespace
 
 bool multiply_in_fixed_order(const Level3& product, ThreadLimitQuery threads) {
-    constexpr double bytes_of_a_thread = 4e6;
+    constexpr double bytes_of_a_start = 1e6;
     if (is_product_with_vector(product))
         return multiply_vector_in_fixed_order(product, best_instruction_set(),
-                                              threads_for(bytes_of(product), bytes_of_a_thread, threads));
+                                              threads_for(bytes_of(product), bytes_of_a_start, threads));
     return multiply(product, loops_of(best_instruction_set()), threads);
 }
 
@@ -136,9 +139,9 @@ bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_s
 bool multiply_in_bf16([[maybe_unused]] const Level3& product, [[maybe_unused]] Bf16Units units,
                       [[maybe_unused]] ThreadLimitQuery threads) {
 #if defined(__x86_64__)
-    constexpr double operations_of_a_thread = 4e8;
+    constexpr double operations_of_a_start = 4e7;
     const TileLoops<float>& loops = units == Bf16Units::amx ? amx_bf16_loops : avx512_bf16_loops;
-    return multiply_in_blocks<float>(product, threads_for(operations_of(product), operations_of_a_thread, threads),
+    return multiply_in_blocks<float>(product, threads_for(operations_of(product), operations_of_a_start, threads),
                                      [&](const MultiplyJob<float>&) -> const TileLoops<float>& { return loops; });
 #else
     return false;

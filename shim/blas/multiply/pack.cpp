@@ -177,22 +177,6 @@ void pack_complex_right(const PartOfPanel<Real>& part) {
         pack_run(p, std::min(p + of_line<Real> / 2, part.summed.end));
 }
 
-/// Packs elements one by one. This is for squares on the diagonal of a symmetric or triangular factor.
-template <class Real>
-void pack_elements(const JobFactor<Real>& side, bool is_right, int width, const PartOfPanel<Real>& part) {
-    for (std::int64_t p = part.summed.begin; p < part.summed.end; ++p)
-        for (int r = 0; r < part.present; r += is_right ? width : 1) {
-            const Element<Real> element = side.at(part.first + (is_right ? r / width : r), p);
-            Real* const to = part.to + (p - part.summed.begin) * width * part.width + r;
-            to[0] = element.re;
-            if (width == 1) continue;
-            to[is_right ? 1 : part.width] = element.im;
-            if (!is_right) continue;
-            to[part.width] = -element.im;
-            to[part.width + 1] = element.re;
-        }
-}
-
 template <class Real>
 class PanelPacker {
   public:
@@ -228,8 +212,31 @@ class PanelPacker {
         const std::int64_t begin = std::clamp(first, summed.begin, summed.end);
         const std::int64_t end = std::clamp(first + present / numbers, summed.begin, summed.end);
         if (summed.begin < begin) pack_block(part({summed.begin, begin}), place_of(first, summed.begin));
-        pack_elements(side_, is_right_, width_, part({begin, end}));
+        for (std::int64_t p = begin; p < end; ++p) {
+            const auto of_elements = [&](std::int64_t from, std::int64_t count) {
+                PartOfPanel<Real> row = part({p, p + 1});
+                row.first = from;
+                row.present = static_cast<int>(count) * numbers;
+                row.to += (from - first) * numbers;
+                return row;
+            };
+            if (first < p) pack_block(of_elements(first, p - first), place_of(first, p));
+            pack_element(p, of_elements(p, 1).to);
+            const std::int64_t after = first + present / numbers - (p + 1);
+            if (after > 0) pack_block(of_elements(p + 1, after), place_of(p + 1, p));
+        }
         if (end < summed.end) pack_block(part({end, summed.end}), place_of(first, end));
+    }
+
+    /// Packs the element on the diagonal whose row and column is `index`.
+    void pack_element(std::int64_t index, Real* to) const {
+        const Element<Real> element = side_.at(index, index);
+        to[0] = element.re;
+        if (width_ == 1) return;
+        to[is_right_ ? 1 : panel_] = element.im;
+        if (!is_right_) return;
+        to[panel_] = -element.im;
+        to[panel_ + 1] = element.re;
     }
 
     Place place_of(std::int64_t index, std::int64_t summed) const {

@@ -39,14 +39,22 @@ struct ParallelFor : ThreadTeam {
     }
 };
 
-/// Divides the indices from 0 to `length` into ranges that begin at multiples of `unit`, and calls `work(range,
-/// memory, is_left)` with each range, on at most `threads.count` threads, including the calling thread. `memory` has
-/// `bytes_of_one` bytes for each thread. `prepare(leading memory)` returns `work`, which must not refer to the
-/// caller's stack, and may end early once `is_left` is true. Returns false, before it calls `prepare`, if there is no
-/// memory.
+/// How the indices of a parallel loop are divided. Each range begins at a multiple of `unit`.
+struct Division {
+    std::int64_t length;
+    std::int64_t unit;
+    /// The number of ranges of each thread. A thread that is done early takes over ranges of others, so more ranges
+    /// balance the threads better. But some work costs more the more ranges there are.
+    std::int64_t ranges_of_a_thread;
+};
+
+/// Divides the indices from 0 to `division.length` into ranges, and calls `work(range, memory, is_left)` with each
+/// range, on at most `threads.count` threads, including the calling thread. `memory` has `bytes_of_one` bytes for
+/// each thread. `prepare(leading memory)` returns `work`, which must not refer to the caller's stack, and may end
+/// early once `is_left` is true. Returns false, before it calls `prepare`, if there is no memory.
 template <class Prepare>
-bool parallel_for(std::int64_t length, std::int64_t unit, std::size_t bytes_of_one, ThreadLimit threads,
-                  ProductScratch& scratch, const Prepare& prepare) {
+bool parallel_for(Division division, std::size_t bytes_of_one, ThreadLimit threads, ProductScratch& scratch,
+                  const Prepare& prepare) {
     using Own = ParallelFor<decltype(prepare(nullptr))>;
     constexpr auto bytes_of_division = static_cast<std::size_t>(round_up(sizeof(Own), 64));
     const std::size_t bytes_of_thread = bytes_of_one + sizeof(TeamThread);
@@ -54,11 +62,11 @@ bool parallel_for(std::int64_t length, std::int64_t unit, std::size_t bytes_of_o
     // must not depend on the number of threads.
     const auto fitting = static_cast<int>((scratch.limit - bytes_of_division) / bytes_of_thread);
     const int count = std::clamp(threads.count, 1, std::max(fitting, 1));
-    constexpr std::int64_t groups_of_a_thread = 4;
-    const std::int64_t groups = count * groups_of_a_thread;
-    const std::int64_t step = count == 1 ? length : round_up((length + groups - 1) / groups, unit);
+    const std::int64_t length = division.length;
+    const std::int64_t ranges = count * division.ranges_of_a_thread;
+    const std::int64_t step = count == 1 ? length : round_up((length + ranges - 1) / ranges, division.unit);
     float* const memory = scratch.acquire(bytes_of_division + bytes_of_thread * static_cast<std::size_t>(count));
-    if (memory == nullptr) return count > 1 && parallel_for(length, unit, bytes_of_one, {}, scratch, prepare);
+    if (memory == nullptr) return count > 1 && parallel_for(division, bytes_of_one, {}, scratch, prepare);
     auto* const of_threads = reinterpret_cast<char*>(memory) + bytes_of_division;
     auto* const workers = reinterpret_cast<TeamThread*>(of_threads + bytes_of_one * static_cast<std::size_t>(count));
     auto* const parallel = new (memory)
@@ -74,7 +82,7 @@ bool parallel_for_and_finish(std::int64_t length, std::int64_t unit, std::int64_
                              const Prepare& prepare, const Finish& finish) {
     if (leading_bytes > static_cast<std::int64_t>(scratch_limit_of_a_product)) return false;
     ProductScratch scratch{scratch_limit_of_a_product, static_cast<std::size_t>(round_up(leading_bytes, 64))};
-    const bool done = parallel_for(length, unit, 0, threads, scratch, prepare);
+    const bool done = parallel_for({length, unit, 4}, 0, threads, scratch, prepare);
     if (done) finish(scratch.leading_memory());
     scratch.release();
     return done;

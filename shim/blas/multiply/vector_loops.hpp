@@ -122,8 +122,18 @@ inline void add_few_columns(const StridedMatrix<Real>& a, std::int64_t first, co
             });
     } else {
         const Real* const own = factors + 2 * first;
+        // The processor does not prefetch the next columns by itself, since this loop reads a short part of each.
+        // Real columns gain nothing by it, and cost more time if they are in a cache.
+        const auto prefetch_next_columns = [&](std::int64_t i) {
+            constexpr int line = 64 / static_cast<int>(sizeof(Real));
+#pragma GCC unroll 8
+            for (int j = columns; j < 2 * columns; ++j)
+#pragma GCC unroll 2
+                for (int at = 0; at < step; at += line) __builtin_prefetch(from + j * of_column + i + at, 0, 3);
+        };
         run(
             [&](std::int64_t i) {
+                prefetch_next_columns(i);
                 add_complex_rows<Real, columns, true>(from + i, of_column, step, own, 2 * a.columns, sums + i);
             },
             [&](std::int64_t i, int present) {

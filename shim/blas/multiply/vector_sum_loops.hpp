@@ -163,6 +163,7 @@ inline void add_with_error(V number, V& sum, V& lost) {
 // `sums` sums in turn.
 
 struct MagnitudeTerm {
+    static constexpr bool has_two_vectors = false;
     static constexpr int sums = 32;
     template <class V>
     void add(V a, V, V& sum, V&) const {
@@ -172,6 +173,7 @@ struct MagnitudeTerm {
 
 template <class Real>
 struct SquareTerm {
+    static constexpr bool has_two_vectors = false;
     static constexpr bool are_exact = sizeof(Real) == sizeof(float);
     static constexpr int sums = are_exact ? 32 : 16;
     double scale;
@@ -189,6 +191,7 @@ struct SquareTerm {
 };
 
 struct FloatProductTerm {
+    static constexpr bool has_two_vectors = true;
     static constexpr int sums = 16;
     template <class V>
     void add(V a, V b, V& sum, V& lost) const {
@@ -211,9 +214,20 @@ void sum_interleaved(const Terms& terms, const StridedVector<const Real>& a, con
                 terms.add(load_as_doubles(of_a + v * lanes<double>), load_as_doubles(of_b + v * lanes<double>),
                           sum[v], lost[v]);
         };
+        // Without this, sums of numbers outside the second cache take up to three times as long.
+        const auto prefetch = [](const Real* from) {
+            constexpr int ahead = 2048 / static_cast<int>(sizeof(Real));
+            constexpr int line = 64 / static_cast<int>(sizeof(Real));
+#pragma GCC unroll 4
+            for (int i = 0; i < Terms::sums; i += line) __builtin_prefetch(from + ahead + i, 0, 3);
+        };
         const std::int64_t end = numbers - first < summed_in_turn ? numbers : first + summed_in_turn;
         std::int64_t at = first;
-        for (; are_adjacent && at + Terms::sums <= end; at += Terms::sums) add(a.data + at, b.data + at);
+        for (; are_adjacent && at + Terms::sums <= end; at += Terms::sums) {
+            prefetch(a.data + at);
+            if (Terms::has_two_vectors) prefetch(b.data + at);
+            add(a.data + at, b.data + at);
+        }
         for (; at < end; at += Terms::sums) {
             Real of_a[Terms::sums] = {};  // the numbers beyond the end are zeros, which change no sum
             Real of_b[Terms::sums] = {};
