@@ -59,7 +59,7 @@ Json verdict_json(const MergedCalls& calls) {
             below.add(row.counters, row.flops);
             places_below[place_of(row)].add(row.counters, row.flops);
             formats[ran_at_or_unknown(row)] += count;
-            if (row.device == "cpu" && row.how != "forward") previewed += count;
+            if (row.device == "cpu" && row.how != "forward" && row.how != "bf16_units") previewed += count;
             if (row.has_only_permitted_format()) allowed += count;
         } else if (!floor && (row.reason == "observed" || row.is_half())) {
             narrower += count;

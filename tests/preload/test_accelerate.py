@@ -91,6 +91,16 @@ def test_verify_counts_an_accelerated_product_as_bf16(tmp_path):
     assert subprocess.run([*words, "bf16"], capture_output=True, text=True, check=False).returncode == 0
 
 
+def test_the_page_does_not_call_an_accelerated_product_a_preview(tmp_path):
+    need((BUILD / "bin/fp32shim").exists(), "the command was not built")
+    for mode, previews in (("emulate", 2), ("accelerate", 0)):
+        recording = tmp_path / f"{mode}.fp32rec"
+        program(env={"FP32_MATMUL_LOG": str(recording)}, log=False, cpu=mode, precision="medium")
+        if mode == "accelerate": need_units_in(recording)
+        subprocess.run([BUILD / "bin/fp32shim", "report", "--format", "html", recording, "-o", tmp_path / "page.html"], check=True)
+        assert f'"previewed":{previews}' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 THREADS_AND_CHILDREN = """
 import os, signal, threading, numpy as np
 random = np.random.default_rng(2)
