@@ -35,10 +35,10 @@ struct SetRunResult {
     Verdict verdict = Verdict::unresolved;
     std::string how{};  ///< end of a sentence that says how the run ended, such as `ended with status 1`
     Subset lowered{};   ///< groups that ran at the lower precision, if the run was one of Lowered::all_but
-    std::set<GroupKey> new_groups{};  ///< groups that did not belong to the search's groups when the run met them
-    Subset ran{};  ///< groups that ran, if all products were exact or the run was one of Lowered::all_but
-    Subset
-        as_often{};  ///< groups that ran at least as often as in the run that first met them; empty in the first run
+    std::set<GroupKey> new_groups{};  ///< groups that the search did not know before this run; empty in the first run
+    Subset ran{};       ///< groups that ran, if all products were exact or the run was one of Lowered::all_but
+    Subset as_often{};  ///< groups that ran at least as often as in the run that first recorded them; empty in the
+                        ///< first run
     bool is_on_cpu = false;  ///< all products of the run were computed on a CPU
     std::map<std::string, Subset>
         other_formats{};   ///< groups of `lowered` that also ran in other formats, by the names of these formats
@@ -66,7 +66,7 @@ struct SetOutcome {
     Subset less_often;  ///< groups that a later acceptable run of this set ran less often than the first run, or did
                         ///< not run
     bool was_on_cpu = false;        ///< all products of the first run of the set ran on a CPU
-    std::set<GroupKey> new_groups;  ///< groups that did not belong to the search's groups when a run met them
+    std::set<GroupKey> new_groups;  ///< groups that the search did not know before a run of this set
 
     std::uint64_t acceptable_runs() const { return runs - failures - undecided; }
 };
@@ -88,8 +88,9 @@ class SetRunner {
     virtual ~SetRunner() = default;
 
     /// Runs the command once for each of `sets`, all at the same time. A set may occur several times. If not all runs
-    /// are allowed, makes only the first ones and returns only their results. If `takes_new_groups` is true, runs
-    /// that lower all groups except a set add the groups that they meet for the first time to the search.
+    /// are allowed, makes only the first ones and returns only their results. If `takes_new_groups` is true, groups
+    /// that are recorded for the first time are added to the search, but not those of runs that lower only a set of
+    /// groups.
     virtual std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) = 0;
     /// Must be called once the outcome of a set is known. Tells the user the outcome.
     virtual void report_outcome(const TestedSet& tested) = 0;
@@ -112,8 +113,8 @@ class SetTester {
   public:
     SetTester(const BisectSettings& settings, SetRunner& runs, const GroupList& groups);
 
-    /// Runs the command with all products exact, and returns the outcome. These runs show which groups there are, and
-    /// how often runs fail at random.
+    /// Runs the command with all products exact, and returns the outcome. The runs show which groups of products
+    /// there are, and how often the command fails at random.
     SetOutcome test_everything_exact();
     /// Runs the command with all products lowered, and returns the outcome. If a run was acceptable although no group
     /// was lowered, this run alone decides.
@@ -141,8 +142,8 @@ class SetTester {
     /// Divides the probability of a wrong answer by ten, and doubles the number of runs with all products exact.
     /// Returns false, and changes nothing, if this has already been done twice.
     bool reduce_error_rate();
-    /// Announces that the sets in the following tests of Lowered::only are parts of a set with this outcome. A part
-    /// that makes most of the failures of the whole set then counts as failing.
+    /// Announces that the sets in the following tests of Lowered::only are parts of a set whose outcome was
+    /// `outcome`. A part that makes most of the failures of the whole set then counts as failing.
     void seek_failure_rate_of(const SetOutcome& outcome);
     /// Announces that the sets in the following tests may fail with any rate that the search can notice.
     void seek_any_failure_rate() { suspected_ = sought_; }
@@ -181,7 +182,7 @@ class SetTester {
     int strictness_ = 0;                     ///< number of times that reduce_error_rate() has divided `error_` by ten
     RunCounts after_exact_, after_lowered_;  ///< runs with all products exact, separately by whether the run before
                                              ///< them was exact or lowered products
-    bool was_lowered_ = false;               ///< at least one group ran at the lower precision in the last run
+    bool was_lowered_ = false;               ///< the last run was to lower products
     bool is_random_ = false;
     bool takes_new_groups_ = true;
 };

@@ -34,9 +34,9 @@ struct PairedResults {
 };
 
 /// Pairs the products of two runs. First pairs products with equal bits at the same position in the order of matched
-/// threads. Then pairs products of one kind with equal bits, and with equal operands, regardless of their order. The
-/// rest is paired in order. If products of a kind come in another order or on several threads, products with near
-/// results are paired instead.
+/// threads. Then pairs products of one kind regardless of their order: first those with equal bits, then those with
+/// equal operands. The rest is paired in order. If products of a kind come in another order or on several threads,
+/// products with near results are paired instead.
 PairedResults pair_results(const DiffSide& a, const DiffSide& b, std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli
