@@ -234,8 +234,8 @@ void add_inner_lapack(const LinkMap& objects, const LoadedObject& caller, Examin
     for (const ElfSymbol& import : caller.elf.imports) {
         if (!is_float32_lapack_routine(import.name)) continue;
         const LoadedObject* provider = objects.binding(caller, import).provider;
-        // OpenBLAS and its LAPACK call LAPACK only on behalf of another caller, which is listed itself, so they are
-        // skipped.
+        // OpenBLAS and its LAPACK are skipped as callers, because they call LAPACK only for another object, which is
+        // listed.
         if (provider == nullptr || is_openblas(caller)) continue;
         groups[provider].push_back(import.name);
     }
