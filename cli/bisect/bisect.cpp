@@ -60,7 +60,7 @@ class LoweredSetRunner : public SetRunner {
     TrialRunner& trials_;
     GroupList& groups_;
     std::uint64_t run_count_ = 0;
-    std::size_t first_groups_ = 0;  ///< number of groups that were known after the first run
+    std::size_t first_groups_ = 0;  ///< number of groups of products in the first run
     double longest_exact_ = 0;      ///< longest time in seconds of a run with all products exact
     double slowest_failure_ = 0;  ///< longest time of a failed run with lowered products that did not end with status
                                   ///< 0, relative to longest_exact_
@@ -300,7 +300,6 @@ int write_policy_and_result(const BisectOptions& options, BisectResult result) {
         exit_code::inconclusive};
 }
 
-/// Makes the search and prints the result. Returns the exit code.
 int search(const BisectOptions& options, TrialRunner& trials) {
     const WorkingFolderSnapshot folder;
     BisectSettings settings{.policy = {options.precision, options.cpu, options.name, options.types()},

@@ -43,12 +43,12 @@ SetOutcome outcome_of(const BisectResult& result, Lowered lowered, const Subset&
     return outcome == nullptr ? SetOutcome() : *outcome;
 }
 
-/// Returns the outcome of runs under the found policy, which keeps the groups of all culprits exact.
+/// Returns the outcome of runs under the found policy, which keeps the products of all culprits exact.
 SetOutcome policy_outcome(const BisectResult& result) {
     return outcome_of(result, Lowered::all_but, groups_of_culprits(result.findings.culprits));
 }
 
-/// Returns the outcome of runs in which the groups of `culprit` were lowered in addition to those that the found
+/// Returns the outcome of runs in which the products of `culprit` were lowered in addition to those that the found
 /// policy lowers.
 SetOutcome outcome_with_lowered(const BisectResult& result, const Culprit& culprit) {
     return outcome_of(result, Lowered::all_but,

@@ -14,8 +14,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A function that tests candidates, each a list of parts, and returns the index of the first candidate that fails,
-/// or nullopt if none fails.
+/// A function that tests candidates, each a list of parts, and returns the index of the first candidate that makes
+/// the command fail, or nullopt if none does.
 using FirstFailing = std::function<std::optional<std::size_t>(const std::vector<Parts>& candidates)>;
 
 constexpr std::size_t max_sizes =
@@ -27,8 +27,8 @@ constexpr std::uint64_t exact_runs_of_numbers = 5;  ///< number of exact runs th
 constexpr std::uint64_t max_runs_for_coverage = 3;  ///< largest number of exact runs, and of runs under the policy,
                                                     ///< that are made to see whether all groups run again
 
-constexpr std::uint64_t runs_against_chance =
-    5;  ///< runs of each of two sets whose outcomes contradict each other, to see whether chance is the reason
+constexpr std::uint64_t runs_against_chance = 5;  ///< number of runs of each set, if the outcomes of two sets
+                                                  ///< contradict each other and chance may be the reason
 
 /// Thrown when evidence contradicts the conclusions of the search so far.
 struct Doubt {
@@ -58,8 +58,8 @@ std::vector<Parts> complements_of(const std::vector<Parts>& pieces) {
     return result;
 }
 
-/// Returns a 1-minimal set of parts. The set fails, but no longer fails if any single one of its parts is removed.
-/// The set of all `parts` must fail, and the empty set must pass. The algorithm is ddmin (Zeller and Hildebrandt,
+/// Returns a 1-minimal set of parts: the command fails with this set, but not if any single part is removed from it.
+/// The command must fail with all `parts`, and pass with none. The algorithm is ddmin (Zeller and Hildebrandt,
 /// "Simplifying and isolating failure-inducing input", 2002).
 Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
     std::size_t count = 2;
@@ -179,8 +179,8 @@ class CulpritSearch {
         return culprit;
     }
 
-    /// Finds a culprit among groups that fail together. First finds the scopes without which the command does not
-    /// fail, and then the lines in these scopes without which it does not fail.
+    /// Finds a culprit among groups that make the command fail together. First finds the scopes without which the
+    /// command does not fail, and then the lines in these scopes without which it does not fail.
     Culprit find_culprit_in(const Subset& suspects) {
         const Parts scopes =
             minimal(groups_.split(suspects, [](const ProductGroup& group) { return group.key.scope; }), {});
@@ -295,7 +295,7 @@ class CulpritSearch {
     /// effects cancel. Returns false if no such pair is found within the tests that are left.
     bool lower_two(SearchConclusion& found, std::uint64_t& tests_left) {
         std::vector<Culprit>& culprits = found.culprits;
-        if (culprits.size() < 3) return false;  // two culprits are all culprits, which are known to fail together
+        if (culprits.size() < 3) return false;  // lowering both of two culprits lowers all, which is known to fail
         for (std::size_t second = 1; second < culprits.size(); ++second) {
             for (std::size_t first = 0; first < second; ++first) {
                 if (tests_left == 0) return false;

@@ -105,10 +105,10 @@ struct BisectSettings {
     bool narrows_calls = false;     ///< the search also finds out which calls of a group make the command fail
 };
 
-/// Finds and keeps the outcomes of sets. At first, a single run of a set decides. If runs of the same set have
-/// differed, or if the settings say so, any run may fail at random. The rate of random failures is then estimated
-/// from runs with all products exact, and each set is run until a sequential test decides. All functions that run the
-/// command throw InterruptedBySignal and SearchAborted.
+/// Finds and keeps the outcomes of runs that lower sets of groups of products. At first, a single run of a set
+/// decides. If runs of the same set have differed, or if the settings say so, any run may fail at random. The rate of
+/// random failures is then estimated from runs with all products exact, and each set is run until a sequential test
+/// decides. All functions that run the command throw InterruptedBySignal and SearchAborted.
 class SetTester {
   public:
     SetTester(const BisectSettings& settings, SetRunner& runs, const GroupList& groups);
@@ -123,9 +123,9 @@ class SetTester {
     const SetOutcome& test(Lowered lowered, const Subset& set, const CallRange& calls = {});
     /// Returns the outcome of a set if it is known without further runs, and otherwise nullptr.
     const SetOutcome* known_outcome(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
-    /// Runs several sets at the same time, until the outcomes of all are known.
+    /// Runs the command with several sets at the same time, until the outcomes of all are known.
     void test_all(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
-    /// Runs a set once more. The set's known verdict does not change. Returns true if the run was acceptable.
+    /// Runs the command with a set once more. Keeps the set's known verdict. Returns true if the run was acceptable.
     bool run_again(Lowered lowered, const Subset& set);
     /// Returns true if runs with all products exact have always failed right after a run that lowered products, and
     /// never after another exact run. In this case, files that a run leaves behind may decide the outcome of the next
@@ -133,7 +133,7 @@ class SetTester {
     bool depends_on_the_previous_run() const {
         return after_lowered_.failed > 0 && after_lowered_.passed == 0 && after_exact_.failed == 0;
     }
-    /// Runs a set anew. Returns true if the new runs, judged separately, give the known verdict.
+    /// Runs the command with a set anew. Returns true if the new runs, judged separately, give the known verdict.
     bool confirm_verdict(Lowered lowered, const Subset& set, const CallRange& calls = {});
 
     bool expects_random_failures() const { return is_random_; }
@@ -143,11 +143,11 @@ class SetTester {
     /// Returns false, and changes nothing, if this has already been done twice.
     bool reduce_error_rate();
     /// Announces that the sets in the following tests of Lowered::only are parts of a set whose outcome was
-    /// `outcome`. A part that makes most of the failures of the whole set then counts as failing.
+    /// `outcome`. A part that causes most of the failures of the whole set then counts as failing.
     void seek_failure_rate_of(const SetOutcome& outcome);
     /// Announces that the sets in the following tests may fail with any rate that the search can notice.
     void seek_any_failure_rate() { suspected_ = sought_; }
-    /// Returns true if the set has run often enough for an answer, but its failures are neither often nor seldom.
+    /// Returns true if the set has run often enough for an answer, but fails neither often nor seldom.
     static bool has_stayed_undecided(const SetOutcome& outcome);
 
     void set_takes_new_groups(bool takes) { takes_new_groups_ = takes; }

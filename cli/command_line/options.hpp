@@ -40,7 +40,7 @@ CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std:
 CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                          const std::vector<std::string_view>& words, const std::string& description);
 
-/// Returns `a|b|c`, the type name of an option with a closed list of words.
+/// Returns `a|b|c`, the type name of an option that allows only these words.
 std::string joined_by_bars(const std::vector<std::string_view>& words);
 
 /// Adds an option that accepts the words of a table in policy/words.hpp, including aliases.

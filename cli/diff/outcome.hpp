@@ -60,7 +60,7 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream);
 
 /// Returns the outcome as the JSON that docs/schema.md describes.
 Json diff_json(const DiffOutcome& outcome);
-/// Returns the tables of the text as JSON, each with at most `most` groups, and the texts about the notable products.
+/// Returns the tables of the text as JSON, each with at most `most` groups, and texts about noteworthy products.
 Json page_tables_json(const DiffOutcome& outcome, std::size_t most);
 /// Returns an HTML page in UTF-8, of limited size, that loads no other files. `problems` are shown as warnings. The
 /// frame of the page is report/page/diff.html.

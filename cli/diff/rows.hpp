@@ -39,7 +39,7 @@ struct RowKind {
     SharedText dtype;
     std::int64_t length = 0, terms = 0;
     RowSumsOfSide a = {}, b = {};
-    std::uint64_t same = 0;  ///< number of rows up to the last point at which both runs have the same rows so far
+    std::uint64_t same = 0;  ///< number of rows up to the last point at which both runs have the same rows
     Outcome outcome = Outcome::not_compared;
 };
 

@@ -56,7 +56,7 @@ bool exports_symbol(const ElfFile& elf, const ElfSymbol& import) {
 
 bool is_cublas(const std::string& path) { return system::base_name(path).starts_with("libcublas"); }
 
-/// All programs and libraries that one process loaded. It finds the object to which the loader binds a reference.
+/// All objects that one process loaded. binding() finds the object to which the loader binds a reference.
 class LinkMap {
   public:
     LinkMap(const LoggedProcess& process, ExaminedProcess& result) {
@@ -327,7 +327,6 @@ void add_bypasses(const LinkMap& objects, ExaminedProcess& result) {
     }
 }
 
-/// Examines the objects that one process loaded.
 ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings) {
     ExaminedProcess result;
     result.pid = process.pid;

@@ -1,4 +1,4 @@
-// Examines a program: finds which of its objects call which BLAS, and which of its products the shim will see.
+// Examines a program: finds which of its loaded objects call which BLAS, and which products the shim will see.
 #pragma once
 
 #include <set>

@@ -129,7 +129,7 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
 }
 
 /// Reports that JAX's compilation cache may hold code that was compiled under other settings. `fp32shim run` gives
-/// each policy a folder of its own; a plain preload does not.
+/// each policy a cache folder of its own; a plain preload does not.
 void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironment& environment,
                              std::vector<Finding>& findings) {
     const std::string folder = environment.get(cache_variable);

@@ -58,7 +58,7 @@ bool is_name_of_recording(std::string_view name) {
 }
 
 /// Ignores SIGXFSZ while it exists, so that a write beyond the limit of file sizes (ulimit -f) does not end this
-/// process. The destructor restores the earlier setting, which programs that this process starts later get.
+/// process. The destructor restores the earlier setting, so that programs started later inherit it.
 struct IgnoredFileSizeSignal {
     void (*const before)(int) = std::signal(SIGXFSZ, SIG_IGN);
     ~IgnoredFileSizeSignal() { std::signal(SIGXFSZ, before); }

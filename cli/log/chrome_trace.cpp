@@ -29,7 +29,7 @@ class TraceCallPaths {
     /// Keeps a pointer to `locations`, which must outlive this object.
     explicit TraceCallPaths(NativeLocator& locations) : paths_(&locations) {}
 
-    /// Returns the number of the innermost frame of a row's call path; 0 if it has no path.
+    /// Returns the number of the innermost frame of a row's call path; 0 if the row has no call path.
     std::uint32_t frame_of(const RecordingReader& recording, const RecordedRow& row) {
         if (row.stack == 0 || row.is_overflow) return 0;
         std::vector<std::uint32_t>& frames = frames_[&recording];
@@ -135,9 +135,9 @@ class ChromeWriter : public LogWriter {
     }
 
   private:
-    /// Numbers the processes, since viewers identify them only by number. The number is the process id. If another
-    /// process has the same id, on another machine or at another time, it gets a number above the highest id.
-    /// Recordings of one process share its number.
+    /// Numbers the processes, since viewers identify them only by number. The number is the process id. If two
+    /// processes have the same id, on two machines or at different times, the second gets a number above the highest
+    /// id. Recordings of one process share its number.
     void number_processes(std::span<const LogEntryReader> recordings) {
         std::int64_t last = 0;
         for (const LogEntryReader& recording : recordings)

@@ -1,4 +1,4 @@
-// fp32shim log: prints the calls of recordings one by one, or distinct decisions if calls were not recorded.
+// fp32shim log: prints each call of recordings, or distinct decisions with their counts if calls were not recorded.
 #include <fmt/format.h>
 #include <unistd.h>
 

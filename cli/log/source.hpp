@@ -15,8 +15,8 @@
 namespace fp32shim::cli {
 
 /// Reads the entries of one recording. If it has single calls, each call is an entry at the time of its return, and
-/// each audit is an entry after its call. Otherwise, each distinct decision is an entry at the time when its last
-/// call returned. Takes memory for each thread or each decision, and for each audit, but not for each call.
+/// each audit is an entry after its call. Otherwise, each distinct decision, which counts many calls, is an entry at
+/// the time when its last call returned. Takes memory for each thread or each decision, and for each audit.
 class LogEntryReader {
   public:
     /// Keeps a reference to the filter. With `with_rows`, entries are decisions even if calls were recorded, and
