@@ -25,8 +25,8 @@ struct CheckOptions {
     bool is_json = false;
 };
 
-/// Returns the user who must own `file`: root if it is the policy of the whole machine; nullopt if any user may own
-/// it.
+/// Returns the user who must own `file`: root if `file` is the policy of the whole machine; nullopt for all other
+/// files, which any user may own.
 std::optional<uid_t> required_owner(const std::string& file) {
     const policy::PolicyLoadOptions site;
     std::error_code error;
@@ -34,8 +34,8 @@ std::optional<uid_t> required_owner(const std::string& file) {
     return site.site_owner;
 }
 
-/// Returns true if `rule` has no effect because it always asks for a format below the floor, whichever of the
-/// exceptions in `file` lowers the floor.
+/// Returns true if `rule` has no effect because it always asks for a format below the floor, even where an exception
+/// in `file` lowers the floor.
 bool is_defeated(policy::Rule rule, const policy::Policy& file) {
     policy::Policy loosest;
     loosest.floor = file.floor;
@@ -47,9 +47,11 @@ bool is_defeated(policy::Rule rule, const policy::Policy& file) {
     }
     policy::MatmulCall call;
     call.dtype = rule.when.dtype.empty() ? policy::Dtype::float32 : rule.when.dtype.front();
-    // With `auto`, products run as the program asks where TF32 is not available, so the rule need not ask for less.
+    // `auto` has an effect even if the floor forbids TF32: where TF32 is not available, products run as the program
+    // asks.
     if (rule.precision == policy::Precision::automatic) return false;
-    // With a tolerance, audits may allow formats from BF16 up.
+    // With a tolerance, audits may choose TF32 instead of BF16, so the rule has no effect only if the floor forbids
+    // TF32 too.
     if (rule.tolerance) rule.precision = policy::Precision::high;
     rule.when = {};
     rule.when.dtype = {call.dtype};

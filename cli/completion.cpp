@@ -35,8 +35,8 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// Returns the values that completion offers for `option`: its list of words if only these are allowed, or the words
-/// of --where. For all other options, and for null, the result is empty.
+/// Returns the words that completion offers as values of `option`: those in its type, such as `table|json`, or the
+/// words of --where. Returns none for all other options, and for null.
 std::vector<std::string> words_of(const CLI::Option* option) {
     const std::string type = option == nullptr ? "" : option->get_type_name();
     if (type == "LIST" && option->check_lname("where")) {

@@ -214,17 +214,17 @@ Json to_json(const std::vector<policy::ConditionVerdict>& conditions) {
     });
 }
 
-/// The results that `fp32shim explain` prints. All output formats show the same results.
+/// The results that `fp32shim explain` prints as text or as JSON.
 struct Explanation {
     policy::MatmulCall call;
     policy::Policy policy;
     policy::Decision decision;
     std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the first that applies
     PlannedCall planned;
-    policy::JobIdentity applicant;  ///< the user for whom exceptions to a floor were judged
+    policy::JobIdentity applicant;  ///< the user and job for whom exceptions to the floor were judged
 };
 
-/// Returns the word that JSON has for the way in which operands are rounded to TF32.
+/// Returns the JSON value of `tf32_rounding`, the way in which operands are rounded to TF32.
 std::string_view rounding_code(const policy::Policy& policy) {
     return policy.stochastic_seed ? std::string_view("random") : policy::to_string(policy.tf32_rounding);
 }
@@ -406,7 +406,7 @@ int explain(const ExplainOptions& options) {
     explanation.policy = std::move(loaded.policy);
     const policy::Decision decision = policy::decide(explanation.call, process, explanation.policy, {});
     // In a running program, audits of earlier products may allow a cheaper format within the tolerance of a rule.
-    // Here there are no audits, so the decision is the one that precedes them.
+    // `explain` runs no audits, so it shows the decision for a call before any audit.
     explanation.decision = policy::decision_before_audits(decision, explanation.policy, explanation.call.dtype);
     const bool may_add_otherwise =
         policy::is_half(explanation.call.dtype) && explanation.call.device == policy::Device::cuda;

@@ -1,5 +1,5 @@
-// Predicts for `fp32shim explain` how the shim would treat a call, by the shim's own code. Facts that only a running
-// process knows are assumed, and the assumptions are listed.
+// Predicts for `fp32shim explain` how the shim would treat a call. The prediction runs the shim's own code. Facts
+// that only a running process knows are assumed, and the assumptions are listed.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// fp32shim kernel: adds a kernel to Jupyter whose programs run under the shim. The Python module
+// fp32shim kernel: adds a kernel to Jupyter. Programs in this kernel run under the shim. The Python module
 // python/fp32shim/kernel.py does the work.
 #include <fmt/format.h>
 
@@ -31,8 +31,8 @@ std::vector<std::string> module_words() {
     return file.empty() ? std::vector<std::string>{"-m", "fp32shim.kernel"} : std::vector<std::string>{file};
 }
 
-/// Returns the `python3` in the folder of this command, since both belong to one environment. If there is none,
-/// returns the bare name `python3`.
+/// Returns the path of `python3` in the folder of this command, because that Python belongs to the same environment.
+/// If there is none, returns the bare name `python3`.
 std::string default_python() {
     const std::string file = find_installed_file({"."}, "python3");
     return file.empty() ? "python3" : file;

@@ -27,8 +27,8 @@ bool takes_value(const CLI::App& app, const std::string& word) {
     return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-/// Returns the index of PROGRAM or of the `--` before it. PROGRAM is the first word that is neither an option nor an
-/// option's value. All words after it belong to the program.
+/// Returns the index in `words` of PROGRAM, or of the `--` before it. PROGRAM is the first word that is neither an
+/// option nor an option's value. All words after it belong to the program.
 std::size_t where_program_begins(const CLI::App& app, const std::vector<std::string>& words) {
     std::size_t i = 0;
     while (i < words.size()) {
@@ -62,7 +62,7 @@ std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector
     return kept;
 }
 
-/// Returns the allowed values of an option, which its type names: `native, high` for `native|high`.
+/// Returns the allowed values of an option as a list: `native, high` if its type is `native|high`.
 std::string allowed_values(const CLI::Option& option) {
     std::string text = option.get_type_name();
     for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) text.replace(at, 1, ", ");
@@ -184,9 +184,9 @@ int status_after_flush(const Command& command, int status) {
     return status_after_flush(command.name, status, command.usage_failure);
 }
 
-/// Returns the first word, from the index `program` on, that is also an option of `app`: the user may have meant it
-/// for fp32shim and not for the program. Words after a `--` do not count. Returns an empty text if there is no such
-/// word.
+/// Returns the first of the program's words that is also an option of `app`, because the user may have meant it for
+/// fp32shim. The program's words begin at the index `program`. Words after a `--` do not count. Returns an empty text
+/// if there is no such word.
 std::string misplaced_option(const CLI::App& app, const std::vector<std::string>& words, std::size_t program) {
     for (std::size_t i = program; i < words.size() && words[i] != "--"; ++i)
         if (words[i].starts_with("--") && app.get_option_no_throw(words[i].substr(0, words[i].find('='))) != nullptr)

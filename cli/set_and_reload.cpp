@@ -1,4 +1,5 @@
-// fp32shim set and reload: change the settings of a running process through the header of its recording.
+// fp32shim set and reload: change the settings of a running process. The commands write to the header of the
+// process's recording, which the shim in the process reads.
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -33,15 +34,15 @@ struct LiveCommandOptions {
     double seconds = 5;
 };
 
-/// The word for a precision that undoes earlier changes by `fp32shim set`.
+/// The word that users give instead of a precision to undo earlier changes by `fp32shim set`.
 constexpr std::string_view back_to_settings = "default";
 
 /// Prints the answer of a process to a command, and returns the exit code. `done` is the text for a successful
 /// change.
 int print_answer(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
                  const std::string& done) {
-    // Some messages already begin with the text `process`, which names the process. It is put before the other
-    // messages.
+    // `process` is a text such as `process 4711`. Some messages already begin with it; all others get it as their
+    // beginning.
     const auto print_for_process = [&](const std::string& message) {
         say(command, message.starts_with(process) ? message : fmt::format("{}: {}", process, message));
     };
@@ -88,9 +89,9 @@ std::string process_line(std::int32_t pid) {
     return printable(fmt::format("  process {} of {}: {}", pid, name, record::executable_of(pid))) + "\n";
 }
 
-/// Returns true if the command may change the processes in `recordings`, which are all that `--all` selects: if
-/// `yes`, the option --yes, is true, or if the user at a terminal agrees. Without a terminal, all of the processes
-/// must belong to the user.
+/// Returns true if the command may change the processes in `recordings`, which are all processes that `--all`
+/// selects. It may if `yes` (the option --yes) is true, or if the user agrees at the terminal. If there is no
+/// terminal, it may if all of the processes belong to the user.
 bool may_change(std::string_view command, const std::vector<record::LiveRecording>& recordings, bool yes) {
     const bool is_on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     const auto is_own = [](const record::LiveRecording& recording) { return is_own_process(recording.pid); };

@@ -77,7 +77,8 @@ std::string functions_text(const std::vector<std::string>& names, bool are_expor
 
 /// Adds a bypass if a BLAS is linked into the file statically. Three signs show this: BLAS functions that a program
 /// exports, BLAS functions that any file defines without exporting them, and, in stripped files, the texts in
-/// `markers`. The bypass counts as float32 unless the file has functions for narrower operands, such as sbgemm.
+/// `markers`. The bypass is assumed to multiply at float32 unless the file has functions for narrower operands, such
+/// as sbgemm.
 void add_static_blas(const std::string& path, const ElfFile& elf, const Markers& markers,
                      std::vector<Bypass>& bypasses) {
     std::vector<std::string> hidden;
@@ -217,8 +218,8 @@ const std::string& program_text() {
 }
 
 /// Opens the folder of the cache, and creates it if `makes` is true and the home folder exists. The result is not
-/// open if the user has no such folder. UserOwnedFolder refuses folders of other users, which the variables may name
-/// because sudo keeps HOME.
+/// open if the user has no such folder. UserOwnedFolder refuses folders of other users. HOME may name one under sudo,
+/// which may leave HOME unchanged.
 UserOwnedFolder cache_folder(bool makes) {
     const auto folder_in = [](const char* variable) {
         const char* const value = std::getenv(variable);

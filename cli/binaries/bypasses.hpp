@@ -40,10 +40,10 @@ struct ScannedFile {
 /// Finds the bypasses in a file by its name, exports, hidden symbols and texts. Returns nullopt if the file cannot be
 /// read or is no ELF file. A scan of libtorch_cpu.so takes seconds, so the result for a large file is kept in
 /// $XDG_CACHE_HOME/fp32shim/libraries (without the variable, in ~/.cache/fp32shim/libraries). It is used again while
-/// the path, device, inode, size and both time stamps of the file, and this program, are the same. A build id could
-/// not replace them, because strip and patchelf keep it. The cache is used only if its folder and all folders above
-/// are safe from other users (see UserOwnedFolder). The function is thread-safe, and several processes may share one
-/// cache.
+/// the path, device, inode, size and both time stamps of the file, and this program, are the same. The build id of
+/// the file would not do, because strip and patchelf change a file but keep its build id. The cache is used only if
+/// its folder and all folders above are safe from other users (see UserOwnedFolder). The function is thread-safe, and
+/// several processes may share one cache.
 std::optional<ScannedFile> scan_for_bypasses(const std::string& path);
 /// Returns the bypasses that a file name alone implies. The file need not exist.
 std::vector<Bypass> find_bypasses_by_name(const std::string& path);

@@ -228,14 +228,14 @@ SymbolTable read_symbols(const BinaryFileReader& file, const std::vector<Elf64_S
     return {};
 }
 
-/// Adds the functions that the file defines but does not export to `result`. They are in the full symbol table
+/// Adds to `result` the functions that the file defines but does not export. They are listed in the full symbol table
 /// (.symtab), which strip removes.
 void read_hidden_symbols(const BinaryFileReader& file, const Elf64_Ehdr& header, const NameFilter& wanted,
                          ElfFile& result) {
     SymbolTable table = read_symbols(file, read_sections(file, header), SHT_SYMTAB);
     const StringTable names(std::move(table.names));
     for (const Elf64_Sym& symbol : table.symbols) {
-        // Only functions are wanted, and not the other symbols of the table, such as labels and file names.
+        // Symbols that are no functions, such as labels and file names, are skipped.
         const unsigned char type = ELF64_ST_TYPE(symbol.st_info);
         if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
         const std::string_view name = names.at(symbol.st_name);
@@ -248,8 +248,8 @@ void read_hidden_symbols(const BinaryFileReader& file, const Elf64_Ehdr& header,
 }
 
 /// Calls `visit` with the bytes of those sections for which `is_wanted(section, its name)` is true. If the file has
-/// no sections, uses those loaded segments instead that have all `segment_flags`. The bytes come in pieces, each of
-/// which overlaps the next one by `overlap` bytes.
+/// no sections, visits the loaded segments that have all `segment_flags`. The bytes come in pieces, each of which
+/// overlaps the next one by `overlap` bytes.
 template <class IsWanted>
 void visit_parts(const BinaryFileReader& file, const Elf64_Ehdr& header, const IsWanted& is_wanted,
                  std::uint32_t segment_flags, std::size_t overlap, const CodeVisitor& visit) {

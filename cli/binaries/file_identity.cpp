@@ -67,8 +67,8 @@ std::string why_file_may_differ(const record::RecordedObject& object, std::vecto
     if (build_id != object.build_id || then.size.differs_from(now.size) || then.layout.differs_from(now.layout))
         return "is a different file now";
     if (!build_id.empty()) return {};
-    // Nothing in the file distinguishes two builds, so the file is certainly the same only if its inode and times are
-    // the same.
+    // Without a build id, the file is certainly the same only if its inode and times are the same or, if these were
+    // not recorded, if it last changed before the process first saw it.
     if (then.change.is_known() ? then.change == now.change : changed_ns(status) < object.first_seen_ns) return {};
     return "has changed or was copied since, and has no build id that would show it to be the same";
 }

@@ -1,4 +1,4 @@
-// Tells whether a file is still the same, by its checksum or by the facts that a recorded process saw of it.
+// Tells whether a file is still the same, by its checksum or by facts about the file that a recording holds.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ std::string sha256_of_file(const std::string& path);
 std::string checksum_or_mtime(const std::string& path);
 
 /// Returns the reason, as the end of a sentence, why the file at the path of `object` may differ from the file that
-/// was loaded. Returns an empty text if they are the same. `build_id` is the build id of the file at the path.
+/// the recorded process had loaded. Returns an empty text if the two are the same. `build_id` is the build id of the
+/// file at the path.
 std::string why_file_may_differ(const record::RecordedObject& object, std::vector<std::uint8_t> build_id);
 
 /// Returns `path` without `..`, `.` and double slashes if the shorter path still leads to the same file. Otherwise

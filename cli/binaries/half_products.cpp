@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// An instruction of FP16 arithmetic is counted only if another one begins at most this number of bytes away.
+/// An instruction of FP16 arithmetic is counted only if another one begins less than this number of bytes away.
 constexpr std::uint64_t neighbour_distance = 64;
 
 /// An x86-64 instruction with the EVEX prefix (0x62), whose bytes are `62 P0 P1 P2 opcode ModRM`.
@@ -62,9 +62,9 @@ bool is_other_fp16_instruction(const EvexInstruction& at) {
     return (is_move && at.mandatory == 2) || (is_sum && (at.mandatory == 0 || at.mandatory == 2));
 }
 
-/// Returns the number that encodes the mandatory prefix of an AMX instruction that multiplies tiles (TDP…PS): 2 for
-/// BF16, 3 for FP16. Returns 0 if the bytes are not such an instruction, or if its three tiles are not all
-/// different, which AMX requires.
+/// Returns 2 for the AMX instruction that multiplies tiles of BF16 (TDPBF16PS) and 3 for that of FP16 (TDPFP16PS).
+/// These numbers encode the mandatory prefix. Returns a smaller number for other bytes, and 0 if the three tiles of
+/// the instruction are not all different, which AMX requires.
 int tile_product(const std::uint8_t* code) {
     if (code[0] != 0xc4 || code[1] != 0xe2 || (code[2] & 0xc4) != 0x40 || code[3] != 0x5c || code[4] >> 6 != 3)
         return 0;

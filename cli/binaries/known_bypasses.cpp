@@ -156,8 +156,8 @@ std::span<const KnownBypass> known_bypasses() {
          .message = "multiplies with OpenCL, in its own functions"},
         // The files for OpenCL and Vulkan are drivers, which are loaded when a program looks for devices. Programs
         // that merely link libOpenCL or libvulkan load no driver. NVIDIA's Vulkan driver also serves OpenGL, and has
-        // a separate file for Vulkan's kernels. NVIDIA's profilers, which torch loads, look up drivers, so they are
-        // excluded.
+        // a separate file for Vulkan's kernels. NVIDIA's profilers, which torch loads, contain a marker because they
+        // look up drivers, so they are excluded.
         {.name = "OpenCL",
          .markers = {"clIcdGetPlatformIDsKHR"},
          .files = {"libpocl.", "libnvidia-opencl.", "libamdocl64.", "libigdrcl.", "libintelocl.", "libMesaOpenCL.",
@@ -184,7 +184,7 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .markers = {"CUDNN_NVTX_LEVEL"},
          .files = {"libcudnn.so", "libcudnn_graph.",
-                   "libcudnn_ops_infer."},  // cuDNN's other libraries need one of the last two files
+                   "libcudnn_ops_infer."},  // cuDNN's other libraries need a file of one of the last two names
          .except = {"libcudnn_adv.", "libcudnn_cnn.", "libcudnn_ops."},
          .message = "on a GPU, convolutions, recurrent layers and attention run in its own kernels; only its "
                     "engines' calls of cublasLt are seen",
@@ -248,8 +248,8 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "CUTLASS",
          .device = "gpu",
          .markers = {"7cutlass"},
-         // NVIDIA's own libraries are excluded because they are intercepted or have other entries in this table. The
-         // entry for cuSPARSE recognises its callers.
+         // NVIDIA's own libraries are excluded because they are intercepted, or because they or their callers have
+         // entries of their own in this table.
          .except = {"libcublas", "libcudnn", "libcusparse", "libcusolver", "libcutensor", "libcufft", "libnv"},
          .message = "on a GPU, products run in kernels that are compiled into the library (in torch: attention, and "
                     "some sparse and low-precision products)",

@@ -22,11 +22,11 @@ struct KnownBypass {
     std::vector<std::string_view> except{};   ///< beginnings of file names, each of which excludes this bypass
     std::string_view message;   ///< text after the title in messages, which says how the bypass multiplies
     std::string_view remedy{};  ///< advice on how to control the bypass; empty if there is none
-    std::uint16_t pins =
-        0;  ///< bits of the environment variables (pin_…) that together keep products at float32; 0 if there are none
-    bool is_float32 = false;  ///< float32 data is always multiplied at float32, so no verdict of `verify` depends on
-                              ///< this bypass. A comment in the table names the source of this fact. Data that the
-                              ///< program itself has converted is not float32 data
+    std::uint16_t pins = 0;     ///< bits of the environment variables (pin_…) that together keep its products at
+                                ///< float32; 0 if there are none
+    bool is_float32 = false;    ///< the bypass always multiplies float32 data at float32, so no verdict of `verify`
+                              ///< depends on it. A comment in the table names the source of this fact. Data that the
+                              ///< program has converted to a lower format is not meant
     /// Bits of x86-64 processor features (see record/processor.hpp). On a processor that has none of these features,
     /// the library multiplies at float32, unless it uses a GPU. The value is 0 if the needed features are unknown.
     std::uint16_t needs = 0;

@@ -23,8 +23,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns a hint at the reason why the word `name` names no program: its interpreter may be missing, or it may be an
-/// option or a whole command in quotes. Returns an empty text if no hint fits.
+/// Returns a hint at the reason why the word `name` names no program: it may be a script that is given without its
+/// interpreter, an option, or a whole command in quotes. Returns an empty text if no hint fits.
 std::string question_about(const std::string& name) {
     if (name.starts_with("--")) return "; options of fp32shim go before the --";
     const std::string first = name.substr(0, name.find(' '));

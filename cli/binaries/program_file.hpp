@@ -19,7 +19,7 @@ struct ProgramFile {
 };
 
 /// Finds the program `name` as a shell does. A name with a slash is a path; other names are searched in the folders
-/// of `path_variable`, the value of PATH. If it is null, the C library's default folders are searched.
+/// of `path_variable`, the value of PATH. If `path_variable` is null, the C library's default folders are searched.
 ProgramFile find_program(const std::string& name, const char* path_variable);
 
 /// Returns the path of the running `fp32shim` program. Without /proc, derives the path from the name with which the
@@ -33,8 +33,7 @@ std::string find_installed_file(std::initializer_list<const char*> folders, cons
 /// Returns true if the file is an ELF file of any architecture.
 bool is_elf_file(const std::string& path);
 
-/// The reason why the shim cannot be preloaded into a program. WhyUnseen::seen means that it can be, as far as is
-/// known.
+/// The reason why the shim cannot be preloaded into a program. WhyUnseen::seen means that no such reason is known.
 struct PreloadObstacle {
     record::WhyUnseen why = record::WhyUnseen::seen;
     std::string text;  ///< text after the program's name, such as `is statically linked`; empty if `why` is `seen`

@@ -56,8 +56,8 @@ std::optional<Message> receive_message(int socket) {
     return message.is_discarded() ? std::nullopt : std::optional(std::move(message));
 }
 
-/// Restricts this process, so that faulty code in it can do no harm except ending this process. Limits its data to
-/// `memory` bytes.
+/// Restricts this process, so that faulty code in it can do no harm except ending the process. Limits the data of the
+/// process to `memory` bytes.
 void restrict_process(std::uint64_t memory) {
     for (const int signal_number : {SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
         signal(signal_number, SIG_DFL);

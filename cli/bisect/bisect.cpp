@@ -1,5 +1,5 @@
-// Implements `fp32shim bisect`, which finds the products that must stay exact so that a command is acceptable. It
-// runs the command under policies that lower some of its products.
+// Implements `fp32shim bisect`, which finds the matrix products that must stay exact (at full precision) so that a
+// command still succeeds. It runs the command under policies that lower the precision of some of its products.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -31,8 +31,8 @@ namespace {
 
 // ---- The following code runs the command with sets of groups of products at a lower precision, and judges the runs.
 
-/// Writes a policy for each set of groups that is to be tested, runs the command under it, judges the runs, and tells
-/// the user each outcome.
+/// Runs the command under a policy for each set of groups of products that is to be tested, judges the runs, and
+/// tells the user each outcome.
 class LoweredSetRunner : public SetRunner {
   public:
     LoweredSetRunner(const BisectSettings& settings, TrialRunner& trials, GroupList& groups)
@@ -43,7 +43,7 @@ class LoweredSetRunner : public SetRunner {
     /// Runs the command with the products of `groups` at coarsest_precision and all others exact. Returns nullopt if
     /// no product ran at that precision.
     std::optional<SetRunResult> run_coarsest(const Subset& groups);
-    /// Returns sentences about facts that were left out when the runs were judged, and about facts that were assumed.
+    /// Returns sentences about facts that were ignored or assumed when the runs were judged.
     std::string caveats() const;
 
   private:
@@ -60,10 +60,10 @@ class LoweredSetRunner : public SetRunner {
     TrialRunner& trials_;
     GroupList& groups_;
     std::uint64_t run_count_ = 0;
-    std::size_t first_groups_ = 0;  ///< number of groups that were known after the first run
+    std::size_t first_groups_ = 0;  ///< number of groups of products in the first run
     double longest_exact_ = 0;      ///< longest time in seconds of a run with all products exact
-    double slowest_failure_ =
-        0;  ///< longest time of a lowered run that did not end with status 0, relative to longest_exact_
+    double slowest_failure_ = 0;  ///< longest time of a failed run with lowered products that did not end with status
+                                  ///< 0, relative to longest_exact_
 };
 
 constexpr int undecided_status = 125;  ///< exit status of a command that cannot be judged, as in `git bisect run`
@@ -113,8 +113,8 @@ SetRunResult LoweredSetRunner::judge_trial(const Trial& trial, const TestedSet& 
     return run;
 }
 
-/// Adds the groups that a run has met to the groups of the search, and stores in `run` which groups ran, how often
-/// and at which formats.
+/// Adds the groups of products that a run has recorded for the first time to the groups of the search, if it may add
+/// any. Stores in `run` which groups ran, whether as often as before, and at which formats.
 void LoweredSetRunner::add_met_groups(const RecordedProducts& products, const TestedSet& tested,
                                       bool takes_new_groups, SetRunResult& run) {
     const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
@@ -139,7 +139,7 @@ void LoweredSetRunner::add_met_groups(const RecordedProducts& products, const Te
     for (auto& [format, set] : run.other_formats) std::ranges::sort(set);
 }
 
-/// Throws SearchAborted if new runs keep meeting groups that no earlier run has met.
+/// Throws SearchAborted if the runs keep recording groups of products that no earlier run has recorded.
 void LoweredSetRunner::refuse_endless_groups() {
     const std::size_t now = groups_.all().size();
     if (first_groups_ == 0) first_groups_ = now;
@@ -150,7 +150,8 @@ void LoweredSetRunner::refuse_endless_groups() {
                         exit_code::inconclusive};
 }
 
-/// Updates the longest time of exact runs, or the longest relative time of lowered runs that have failed.
+/// Updates the longest time of runs with all products exact, or the longest relative time of failed runs with lowered
+/// products.
 void LoweredSetRunner::note_time(const Trial& trial, const TestedSet& tested, const SetRunResult& run) {
     if (tested.is_everything_exact())
         longest_exact_ = std::max(longest_exact_, trial.duration_seconds());
@@ -169,8 +170,8 @@ std::string LoweredSetRunner::caveats() const {
     return text;
 }
 
-/// Sets the number of runs that the search is expected to need, assuming that two of the source lines that were
-/// lowered are culprits.
+/// Sets the number of runs that the search is expected to need, assuming that the products of two of the lowered
+/// source lines must stay exact.
 void LoweredSetRunner::estimate_runs(const SetOutcome& everything_lowered) {
     const std::size_t lines = groups_.split(everything_lowered.lowered, line_key).size();
     if (everything_lowered.verdict == Verdict::acceptable || lines == 0) return;
@@ -299,7 +300,6 @@ int write_policy_and_result(const BisectOptions& options, BisectResult result) {
         exit_code::inconclusive};
 }
 
-/// Makes the search and prints the result. Returns the exit code.
 int search(const BisectOptions& options, TrialRunner& trials) {
     const WorkingFolderSnapshot folder;
     BisectSettings settings{.policy = {options.precision, options.cpu, options.name, options.types()},

@@ -43,12 +43,12 @@ SetOutcome outcome_of(const BisectResult& result, Lowered lowered, const Subset&
     return outcome == nullptr ? SetOutcome() : *outcome;
 }
 
-/// Returns the outcome of runs under the found policy, which keeps the groups of all culprits exact.
+/// Returns the outcome of runs under the found policy, which keeps the products of all culprits exact.
 SetOutcome policy_outcome(const BisectResult& result) {
     return outcome_of(result, Lowered::all_but, groups_of_culprits(result.findings.culprits));
 }
 
-/// Returns the outcome of runs in which the groups of `culprit` were lowered in addition to those that the found
+/// Returns the outcome of runs in which the products of `culprit` were lowered in addition to those that the found
 /// policy lowers.
 SetOutcome outcome_with_lowered(const BisectResult& result, const Culprit& culprit) {
     return outcome_of(result, Lowered::all_but,
@@ -103,7 +103,7 @@ std::vector<const Culprit*> culprits_of(const Subset& groups, const std::vector<
     return found;
 }
 
-/// Returns the number of groups that runs met only after the first run.
+/// Returns the number of groups of products that occurred only after the first run.
 std::size_t count_new_groups(const BisectResult& result) {
     std::set<GroupKey> met;
     for (const TestedSet& tested : result.tester.tested_sets())
@@ -126,8 +126,8 @@ std::string tried_text(const BisectResult& result) {
     return text;
 }
 
-/// Returns a sentence about the runs in which one culprit was lowered in addition to the groups that the policy
-/// lowers. Returns an empty text if such a run was acceptable or missing.
+/// Returns a sentence about the runs in which the products of one culprit were lowered in addition to those that the
+/// found policy lowers. Returns an empty text if such a run was acceptable or missing.
 std::string need_text(const BisectResult& result) {
     const std::vector<Culprit>& culprits = result.findings.culprits;
     std::uint64_t runs = 0;
@@ -150,7 +150,8 @@ std::string need_text(const BisectResult& result) {
                        share_of_runs(bad, runs));
 }
 
-/// Returns a sentence for each set of culprits that may be lowered together, although each of them was found to fail.
+/// Returns a sentence for each set of culprits that may be lowered together, although the command fails if only one
+/// of them is lowered.
 std::string lowered_together_text(const BisectResult& result) {
     std::string text;
     for (const std::vector<Subset>& sets : result.findings.lowered_together)
@@ -181,8 +182,8 @@ std::string certainty_text(const BisectResult& result) {
         std::ceil(100 * result.tester.failure_rates()->by_cause), 100 * error_of_a_search);
 }
 
-/// Returns a sentence about groups that ran with all products exact, but never under the policy. Returns an empty
-/// text if there are none.
+/// Returns a sentence about groups of products that ran when all products were exact, but never under the found
+/// policy. Returns an empty text if there are none.
 std::string only_exact_text(const BisectResult& result) {
     const Subset exact = groups_of_culprits(result.findings.culprits);
     const Subset missing =
@@ -203,7 +204,7 @@ std::string float64_trial_caveat(const BisectResult& result) {
            "rounded, too; --precision sgemm tries that.\n";
 }
 
-/// Returns `at`, or `asked to run at` if some groups ran in another format than the requested one.
+/// Returns `at`, or `asked to run at` if some groups of products ran in another format than the requested one.
 std::string_view at_text(const SetOutcome& outcome) {
     return outcome.other_formats.empty() ? "at" : "asked to run at";
 }
@@ -273,8 +274,8 @@ std::string_view outcome_word(const SearchConclusion& findings) {
     return findings.culprits.empty() ? "acceptable" : "found";
 }
 
-/// Returns sentences about the variable FP32_MATMUL_FLOOR, and about groups that did not run at the precision that
-/// the policy requests.
+/// Returns sentences about the variable FP32_MATMUL_FLOOR, and about groups of products that did not run at the
+/// precision that the found policy requests.
 std::string not_lowered_text(const BisectResult& result) {
     const auto places = [&](const Subset& set) {
         return locations_of(result.groups.split(without(set, groups_of_culprits(result.findings.culprits)), line_key),

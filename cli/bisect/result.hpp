@@ -21,11 +21,11 @@ struct BisectResult {
     FoundPolicy policy;
     std::vector<std::string> left_files;  ///< files of the working folder that changed during the search
     std::string caveats;                  ///< the text that LoweredSetRunner::caveats() returned
-    bool leaves_out_clock = false;        ///< times that the clock showed during the runs were not compared
+    bool leaves_out_clock = false;        ///< dates and times of the runs, which the outputs show, were not compared
 };
 
-/// Returns the text of a policy that lowers all products except those of the culprits. Comments in it say why each
-/// stays exact.
+/// Returns the text of a policy that lowers all products except those of the culprits. Comments in the policy say why
+/// the products of each culprit stay exact.
 std::string policy_text_of(const BisectResult& result);
 /// Returns the comment on the whole policy, which stands at the beginning of the policy file.
 std::string policy_comment(const BisectResult& result);

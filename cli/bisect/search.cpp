@@ -14,8 +14,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A function that tests candidates, each a list of parts, and returns the index of the first candidate that fails,
-/// or nullopt if none fails.
+/// A function that tests candidates, each a list of parts, and returns the index of the first candidate that makes
+/// the command fail, or nullopt if none does.
 using FirstFailing = std::function<std::optional<std::size_t>(const std::vector<Parts>& candidates)>;
 
 constexpr std::size_t max_sizes =
@@ -24,11 +24,11 @@ constexpr std::size_t max_culprit_sizes =
     8;  ///< if more sizes at a source line than this must stay exact, the whole line stays exact
 constexpr std::uint64_t max_pairs = 8;  ///< largest number of tests that each lower a pair of culprits together
 constexpr std::uint64_t exact_runs_of_numbers = 5;  ///< number of exact runs that show the noise of compared numbers
-constexpr std::uint64_t max_runs_for_coverage =
-    3;  ///< limits the exact runs, and the runs under the policy, that are made to see whether a group runs again
+constexpr std::uint64_t max_runs_for_coverage = 3;  ///< largest number of exact runs, and of runs under the policy,
+                                                    ///< that are made to see whether all groups run again
 
-constexpr std::uint64_t runs_against_chance =
-    5;  ///< runs of each of two sets whose outcomes contradict each other, to see whether chance is the reason
+constexpr std::uint64_t runs_against_chance = 5;  ///< number of runs of each set, if the outcomes of two sets
+                                                  ///< contradict each other and chance may be the reason
 
 /// Thrown when evidence contradicts the conclusions of the search so far.
 struct Doubt {
@@ -58,8 +58,8 @@ std::vector<Parts> complements_of(const std::vector<Parts>& pieces) {
     return result;
 }
 
-/// Returns a 1-minimal set of parts. The set fails, but no longer fails if any single one of its parts is removed.
-/// The set of all `parts` must fail, and the empty set must pass. The algorithm is ddmin (Zeller and Hildebrandt,
+/// Returns a 1-minimal set of parts: the command fails with this set, but not if any single part is removed from it.
+/// The command must fail with all `parts`, and pass with none. The algorithm is ddmin (Zeller and Hildebrandt,
 /// "Simplifying and isolating failure-inducing input", 2002).
 Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
     std::size_t count = 2;
@@ -179,8 +179,8 @@ class CulpritSearch {
         return culprit;
     }
 
-    /// Finds a culprit among groups that fail together. First finds the scopes without which the command does not
-    /// fail, and then the lines in these scopes without which it does not fail.
+    /// Finds a culprit among groups that make the command fail together. First finds the scopes without which the
+    /// command does not fail, and then the lines in these scopes without which it does not fail.
     Culprit find_culprit_in(const Subset& suspects) {
         const Parts scopes =
             minimal(groups_.split(suspects, [](const ProductGroup& group) { return group.key.scope; }), {});
@@ -188,8 +188,8 @@ class CulpritSearch {
     }
 
     /// Checks that the command fails with only `suspects` lowered. `suspects` are all groups that ran at the lower
-    /// precision when the command failed with all groups except `exact` lowered. If it does not fail, tests both sets
-    /// several times, to see whether chance is the reason, and throws a Doubt.
+    /// precision when the command failed with all groups except `exact` lowered. If the command does not fail, tests
+    /// both sets several times, to see whether chance is the reason, and throws a Doubt.
     void check_suspects(const Subset& exact, const Subset& suspects) {
         if (!suspects.empty() && is_failure(test(Lowered::only, suspects).verdict)) return;
         const auto run_often = [this](Lowered lowered, const Subset& set) {
@@ -230,7 +230,8 @@ class CulpritSearch {
             tester_.seek_failure_rate_of(outcome);
             if (suspects.empty()) check_suspects(exact, suspects);
             culprits.push_back(find_culprit_in(suspects));
-            // The search tested only parts of the suspects, so the set of all suspects may not have been tested.
+            // If no smaller set fails, the set of all suspects may be untested, because the search tests only parts
+            // of it.
             if (with_partners(culprits.back()) == suspects) check_suspects(exact, suspects);
         }
     }
@@ -294,7 +295,7 @@ class CulpritSearch {
     /// effects cancel. Returns false if no such pair is found within the tests that are left.
     bool lower_two(SearchConclusion& found, std::uint64_t& tests_left) {
         std::vector<Culprit>& culprits = found.culprits;
-        if (culprits.size() < 3) return false;  // two culprits are all culprits, which are known to fail together
+        if (culprits.size() < 3) return false;  // lowering both of two culprits lowers all, which is known to fail
         for (std::size_t second = 1; second < culprits.size(); ++second) {
             for (std::size_t first = 0; first < second; ++first) {
                 if (tests_left == 0) return false;
@@ -310,7 +311,7 @@ class CulpritSearch {
     }
 
     /// Removes each culprit that may be lowered while the others stay exact, and then pairs of culprits whose effects
-    /// cancel. Afterwards, none of the remaining culprits can be lowered alone.
+    /// cancel. Afterwards, the command fails if any single one of the remaining culprits is lowered, too.
     void lower_superfluous_culprits(SearchConclusion& found) {
         std::ranges::stable_sort(found.culprits, std::ranges::greater(),
                                  [this](const Culprit& culprit) { return groups_.work_of(culprit.groups); });
@@ -332,7 +333,7 @@ class CulpritSearch {
         seeks_unresolved_ = culprit.tells_nothing;
         const Subset set = with_partners(culprit);
         CallRange found{culprit.groups.front(), 1, all};
-        if (!calls_fail(set, found)) return;  // this happens if the number or the order of calls differs between runs
+        if (!calls_fail(set, found)) return;  // the number or the order of calls may differ between runs
         for (std::uint64_t passes = 0; found.last - passes > 1;) {
             const std::uint64_t middle = passes + (found.last - passes) / 2;
             if (calls_fail(set, {found.group, 1, middle}))
@@ -423,9 +424,9 @@ class CulpritSearch {
         return wanted - std::min(wanted, exact_outcome().runs);
     }
 
-    /// Returns the groups about which acceptable runs under the policy show nothing, apart from `policy`, the groups
-    /// that it keeps exact. All of these runs, and also some run with all products exact, made fewer calls of each
-    /// returned group than the first run. Runs the command again if another run may show more.
+    /// Returns the groups about which the acceptable runs under the found policy show nothing. All these runs made
+    /// fewer calls of a returned group than the first run, and so did some run with all products exact. Leaves out
+    /// the groups `policy`, which the found policy keeps exact. Runs the command again if another run may show more.
     Subset groups_not_run_again(const Subset& policy) {
         const auto seems_missing = [&] {
             return without(without(exact_outcome().ran, policy), tester_.test(Lowered::all_but, policy).as_often);

@@ -1,5 +1,5 @@
-// Searches for the groups of products that must stay exact so that a command is acceptable, and for the reasons why
-// they must.
+// Searches for the groups of products that must stay exact (at full precision) so that a command still succeeds. Also
+// finds out whether each group makes the command fail alone, or only together with others.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace fp32shim::cli {
 
-/// Disjoint sets (parts) of groups of products. The groups of one part are always lowered together.
+/// Disjoint sets (parts) of groups of products. The groups of one part are always lowered, that is, run at the lower
+/// precision, together.
 using Parts = std::vector<Subset>;
 
 /// Returns the groups of all `parts`.
@@ -26,8 +27,8 @@ struct Culprit {
     bool tells_nothing =
         false;          ///< lowering the groups makes the outcome unresolved (exit status 125) instead of a failure
     CallRange calls{};  ///< calls of the culprit's only group; lowering these calls suffices to make the command fail
-    bool is_untried =
-        false;  ///< nothing is known about the groups, because later runs did not make all of their calls
+    bool is_untried = false;  ///< nothing is known about the groups, because later runs made fewer of their calls
+                              ///< than the first run
 };
 
 /// The conclusion of a search, which consists of the culprits and of reasons for doubt.
@@ -36,9 +37,9 @@ struct SearchConclusion {
     /// Sets of culprits that were found, but may be lowered together, because a run that lowered the whole set was
     /// acceptable.
     std::vector<std::vector<Subset>> lowered_together;
-    std::string doubt;                ///< reason why the findings are not certain; empty if no run contradicts them
-    std::string dependence{};         ///< sentence that says whether the output depends on lowered products; empty if
-                                      ///< nothing is known about this
+    std::string doubt;         ///< reason why the findings are not certain; empty if they are
+    std::string dependence{};  ///< sentence that says whether the output of the command depends on lowered products;
+                               ///< empty if that is unknown
     bool is_chance_excluded = false;  ///< more runs would not resolve the doubt
 };
 

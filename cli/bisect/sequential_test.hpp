@@ -37,10 +37,10 @@ std::uint64_t expected_set_count(std::size_t lines);
 /// any wrong answer in the whole search is then at most error_of_a_search (Bonferroni's inequality).
 double error_rate_per_answer(std::size_t lines);
 
-/// Returns the two failure rates that a search distinguishes. The lower one is estimated from the runs with all
-/// products exact, and is never 0 (Laplace's rule of succession). The higher one is higher by at least 0.2, and by so
-/// much that a set that is no cause is expected to need at most 40 runs for an answer with the probability of error
-/// `error`.
+/// Returns the two failure rates that a search distinguishes. The lower rate is estimated from the runs with all
+/// products exact, and is never 0 (Laplace's rule of succession). The higher rate exceeds it by at least 0.2, and by
+/// so much that a set that is no cause is expected to need at most 40 runs for an answer that is wrong with the
+/// probability `error`.
 FailureRates rates_to_tell_apart(const RunCounts& exact, double error);
 
 /// Returns the failure rates that tests of the parts of a set distinguish. `lowered` are the runs of the whole set. A

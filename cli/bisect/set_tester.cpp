@@ -109,8 +109,8 @@ void SetTester::run_each_once(std::vector<TestedSet*> sets) {
     for (TestedSet* const tested : sets) tested->outcome.verdict = verdict_on(*tested).value_or(Verdict::unresolved);
 }
 
-/// If all products were exact in a run, counts the run. Exact runs right after a run that lowered products are
-/// counted separately from all other exact runs.
+/// If all products were exact in a run, counts the run. Runs with all products exact that come right after a run with
+/// lowered products are counted separately from the others.
 void SetTester::count_exact_run(bool is_exact, Verdict verdict) {
     if (is_exact && verdict != Verdict::unresolved) {
         RunCounts& counts = was_lowered_ ? after_lowered_ : after_exact_;

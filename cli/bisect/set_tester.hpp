@@ -35,10 +35,10 @@ struct SetRunResult {
     Verdict verdict = Verdict::unresolved;
     std::string how{};  ///< end of a sentence that says how the run ended, such as `ended with status 1`
     Subset lowered{};   ///< groups that ran at the lower precision, if the run was one of Lowered::all_but
-    std::set<GroupKey> new_groups{};  ///< groups that did not belong to the search's groups when the run met them
-    Subset ran{};  ///< groups that ran, if all products were exact or the run was one of Lowered::all_but
-    Subset
-        as_often{};  ///< groups that ran at least as often as in the run that first met them; empty in the first run
+    std::set<GroupKey> new_groups{};  ///< groups that the search did not know before this run; empty in the first run
+    Subset ran{};       ///< groups that ran, if all products were exact or the run was one of Lowered::all_but
+    Subset as_often{};  ///< groups that ran at least as often as in the run that first recorded them; empty in the
+                        ///< first run
     bool is_on_cpu = false;  ///< all products of the run were computed on a CPU
     std::map<std::string, Subset>
         other_formats{};   ///< groups of `lowered` that also ran in other formats, by the names of these formats
@@ -66,7 +66,7 @@ struct SetOutcome {
     Subset less_often;  ///< groups that a later acceptable run of this set ran less often than the first run, or did
                         ///< not run
     bool was_on_cpu = false;        ///< all products of the first run of the set ran on a CPU
-    std::set<GroupKey> new_groups;  ///< groups that did not belong to the search's groups when a run met them
+    std::set<GroupKey> new_groups;  ///< groups that the search did not know before a run of this set
 
     std::uint64_t acceptable_runs() const { return runs - failures - undecided; }
 };
@@ -88,8 +88,9 @@ class SetRunner {
     virtual ~SetRunner() = default;
 
     /// Runs the command once for each of `sets`, all at the same time. A set may occur several times. If not all runs
-    /// are allowed, makes only the first ones and returns only their results. If `takes_new_groups` is true, runs
-    /// that lower all groups except a set add the groups that they meet for the first time to the search.
+    /// are allowed, makes only the first ones and returns only their results. If `takes_new_groups` is true, groups
+    /// that are recorded for the first time are added to the search, but not those of runs that lower only a set of
+    /// groups.
     virtual std::vector<SetRunResult> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) = 0;
     /// Must be called once the outcome of a set is known. Tells the user the outcome.
     virtual void report_outcome(const TestedSet& tested) = 0;
@@ -104,16 +105,16 @@ struct BisectSettings {
     bool narrows_calls = false;     ///< the search also finds out which calls of a group make the command fail
 };
 
-/// Finds and keeps the outcomes of sets. At first, a single run of a set decides. If runs of the same set have
-/// differed, or if the settings say so, any run may fail at random. The rate of random failures is then estimated
-/// from runs with all products exact, and each set is run until a sequential test decides. All functions that run the
-/// command throw InterruptedBySignal and SearchAborted.
+/// Finds and keeps the outcomes of runs that lower sets of groups of products. At first, a single run of a set
+/// decides. If runs of the same set have differed, or if the settings say so, any run may fail at random. The rate of
+/// random failures is then estimated from runs with all products exact, and each set is run until a sequential test
+/// decides. All functions that run the command throw InterruptedBySignal and SearchAborted.
 class SetTester {
   public:
     SetTester(const BisectSettings& settings, SetRunner& runs, const GroupList& groups);
 
-    /// Runs the command with all products exact, and returns the outcome. These runs show which groups there are, and
-    /// how often runs fail at random.
+    /// Runs the command with all products exact, and returns the outcome. The runs show which groups of products
+    /// there are, and how often the command fails at random.
     SetOutcome test_everything_exact();
     /// Runs the command with all products lowered, and returns the outcome. If a run was acceptable although no group
     /// was lowered, this run alone decides.
@@ -122,9 +123,9 @@ class SetTester {
     const SetOutcome& test(Lowered lowered, const Subset& set, const CallRange& calls = {});
     /// Returns the outcome of a set if it is known without further runs, and otherwise nullptr.
     const SetOutcome* known_outcome(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
-    /// Runs several sets at the same time, until the outcomes of all are known.
+    /// Runs the command with several sets at the same time, until the outcomes of all are known.
     void test_all(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
-    /// Runs a set once more. The set's known verdict does not change. Returns true if the run was acceptable.
+    /// Runs the command with a set once more. Keeps the set's known verdict. Returns true if the run was acceptable.
     bool run_again(Lowered lowered, const Subset& set);
     /// Returns true if runs with all products exact have always failed right after a run that lowered products, and
     /// never after another exact run. In this case, files that a run leaves behind may decide the outcome of the next
@@ -132,7 +133,7 @@ class SetTester {
     bool depends_on_the_previous_run() const {
         return after_lowered_.failed > 0 && after_lowered_.passed == 0 && after_exact_.failed == 0;
     }
-    /// Runs a set anew. Returns true if the new runs, judged separately, give the known verdict.
+    /// Runs the command with a set anew. Returns true if the new runs, judged separately, give the known verdict.
     bool confirm_verdict(Lowered lowered, const Subset& set, const CallRange& calls = {});
 
     bool expects_random_failures() const { return is_random_; }
@@ -141,12 +142,12 @@ class SetTester {
     /// Divides the probability of a wrong answer by ten, and doubles the number of runs with all products exact.
     /// Returns false, and changes nothing, if this has already been done twice.
     bool reduce_error_rate();
-    /// Announces that the sets in the following tests of Lowered::only are parts of a set with this outcome. A part
-    /// that makes most of the failures of the whole set then counts as failing.
+    /// Announces that the sets in the following tests of Lowered::only are parts of a set whose outcome was
+    /// `outcome`. A part that causes most of the failures of the whole set then counts as failing.
     void seek_failure_rate_of(const SetOutcome& outcome);
     /// Announces that the sets in the following tests may fail with any rate that the search can notice.
     void seek_any_failure_rate() { suspected_ = sought_; }
-    /// Returns true if the set has run often enough for an answer, but its failures are neither often nor seldom.
+    /// Returns true if the set has run often enough for an answer, but fails neither often nor seldom.
     static bool has_stayed_undecided(const SetOutcome& outcome);
 
     void set_takes_new_groups(bool takes) { takes_new_groups_ = takes; }
@@ -181,7 +182,7 @@ class SetTester {
     int strictness_ = 0;                     ///< number of times that reduce_error_rate() has divided `error_` by ten
     RunCounts after_exact_, after_lowered_;  ///< runs with all products exact, separately by whether the run before
                                              ///< them was exact or lowered products
-    bool was_lowered_ = false;               ///< at least one group ran at the lower precision in the last run
+    bool was_lowered_ = false;               ///< the last run was to lower products
     bool is_random_ = false;
     bool takes_new_groups_ = true;
 };

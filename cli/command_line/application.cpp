@@ -90,7 +90,7 @@ class HelpFormatter : public CLI::Formatter {
 CommandParser make_command_parser(const Command& command) {
     auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
     app->formatter(std::make_shared<HelpFormatter>(command));
-    app->allow_extras();  // main() itself reports words that no option takes
+    app->allow_extras();  // main.cpp reports words that no option takes
     app->set_help_flag("-h,--help", "Print this and exit");
     app->set_version_flag("-V,--version", "", "Print the version and exit");
     Action action = command.define(*app);

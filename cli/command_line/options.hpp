@@ -1,5 +1,5 @@
-// Declares the functions that add options which several commands have. The type name of an option is its list of
-// words, such as `table|json`, or a placeholder, such as FILE or FOLDER. The help texts, error messages and
+// Declares the functions that add options which several commands have. The type name of an option is a list of its
+// allowed words, such as `table|json`, or a placeholder, such as FILE or FOLDER. The help texts, error messages and
 // completion files use the type names.
 #pragma once
 
@@ -18,8 +18,8 @@
 
 namespace fp32shim::cli {
 
-/// Returns `word`. If it is in brackets, like `[a,b]`, a further character at its end, the split guard, keeps CLI11
-/// from splitting it at its commas.
+/// Returns `word`, with one more character (the split guard) at its end if it is in brackets, like `[a,b]`. The split
+/// guard keeps CLI11 from splitting the word at its commas.
 std::string with_split_guard(const std::string& word);
 /// Returns `word` without its split guard, if it has one.
 std::string without_split_guard(const std::string& word);
@@ -40,7 +40,7 @@ CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std:
 CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                          const std::vector<std::string_view>& words, const std::string& description);
 
-/// Returns `a|b|c`, the type name of an option with a closed list of words.
+/// Returns `a|b|c`, the type name of an option that allows only these words.
 std::string joined_by_bars(const std::vector<std::string_view>& words);
 
 /// Adds an option that accepts the words of a table in policy/words.hpp, including aliases.

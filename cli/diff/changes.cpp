@@ -19,12 +19,12 @@ namespace fp32shim::cli {
 namespace {
 
 /// Collects the source lines or code addresses from which functions make calls, for each of the two compared runs A
-/// and B. The map's key is the text of such a place without its line or offset.
+/// and B. The key of `known_` is the text of a line or address without its line number or offset.
 class PlaceNormalizer {
   public:
     void add(std::size_t side, std::string_view place) { known_[without_line(place)][side].emplace(place); }
-    /// Returns the text by which calls of both runs are grouped. The text is `place`, but without its line or offset
-    /// if the function makes calls from different places in A and B.
+    /// Returns the text by which calls of both runs are grouped: `place`, but without its line number or offset if
+    /// the function makes calls from different lines or addresses in A and B.
     std::string common_text(std::string_view place) const {
         const auto found = known_.find(without_line(place));
         if (found == known_.end()) return std::string(place);

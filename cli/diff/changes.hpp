@@ -1,5 +1,5 @@
-// Finds differences between two runs: how often, how long and at which precisions groups of calls ran. This
-// comparison needs no fingerprints. All functions are pure.
+// Finds differences between two runs: how often, how long and at which precisions groups of calls ran. No results of
+// the calls are compared, so the recordings need no fingerprints (hashes of results). All functions are pure.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ struct ComparedGroup {
 
 /// A kind of product that most calls of run A computed with another algorithm of cublasLt than most calls of run B.
 struct AlgorithmChange {
-    const MergedRow* a;  ///< recorded decision of run A whose algorithm has the most calls
-    const MergedRow* b;  ///< recorded decision of run B, chosen in the same way
+    const MergedRow* a;  ///< row (recorded decision) of run A that has an algorithm and the most calls
+    const MergedRow* b;  ///< row of run B that has an algorithm and the most calls
 };
 /// Returns a text such as `another algorithm (split-K 4 -> 1)`, or an empty text if the algorithms are the same or
 /// one is unknown.

@@ -98,8 +98,8 @@ bool warn_no_fingerprints(const std::string& argument, const DiffSide& side) {
     return true;
 }
 
-/// Warns if aligned products of `side` requested a lower format but ran in the format in which they were called.
-/// `product_of` selects the product of `side` in a pair.
+/// Warns if products of `side` were to run in a lower format, but ran in the format in which they were called. Only
+/// products with a counterpart in the other run count. `product_of` selects the product of `side` in a pair.
 void warn_not_lowered(const std::string& argument, const DiffSide& side, std::size_t ResultPair::*product_of,
                       const std::vector<ResultPair>& pairs) {
     // The number of products for each combination of requested precision, reason and format.

@@ -22,14 +22,14 @@ struct DiffOutcome {
     const ResultSummary& summary;
     const CallComparison& changes;
     double bound = 0;
-    const RowComparison* rows = nullptr;  ///< comparison by rows, which `--by row` makes instead of one by pairs of
-                                          ///< products; null without this option
+    const RowComparison* rows = nullptr;  ///< comparison by rows of the results, which `--by row` makes instead of
+                                          ///< one by pairs of products; null without this option
 
     /// Returns true if both runs have fingerprints.
     bool both_have_fingerprints() const { return a.fingerprint_count() > 0 && b.fingerprint_count() > 0; }
 
     /// Returns true if every product with a fingerprint has a counterpart with identical bits, and no fingerprint was
-    /// lost. With `--by row`, all rows of the results must have equal bits instead.
+    /// lost. With `--by row`, returns true if all rows of the results have equal bits, and no fingerprint was lost.
     bool has_equal_results() const {
         if (rows != nullptr) return rows->has_equal_results() && a.lost == 0 && b.lost == 0;
         return summary.same_bits == paired.pairs.size() && paired.unpaired_a.empty() && paired.unpaired_b.empty() &&
@@ -60,7 +60,7 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream);
 
 /// Returns the outcome as the JSON that docs/schema.md describes.
 Json diff_json(const DiffOutcome& outcome);
-/// Returns the tables of the text as JSON, each with at most `most` groups, and the texts about the notable products.
+/// Returns the tables of the text as JSON, each with at most `most` groups, and texts about noteworthy products.
 Json page_tables_json(const DiffOutcome& outcome, std::size_t most);
 /// Returns an HTML page in UTF-8, of limited size, that loads no other files. `problems` are shown as warnings. The
 /// frame of the page is report/page/diff.html.

@@ -55,7 +55,7 @@ std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const
     return matches;
 }
 
-/// For each kind of products, how many products of this kind there are. The key is the number of the kind.
+/// The number of products of each kind. The key is the number by which ProductKindNumbering identifies the kind.
 using Counts = std::map<std::uint32_t, std::uint64_t>;
 
 Counts counts_of(const DiffSide& side, std::size_t thread) {

@@ -29,14 +29,14 @@ struct PairedResults {
     std::uint64_t elsewhere =
         0;  ///< pairs with equal bits whose products come in another order, or on threads that do not match
     std::uint64_t nearest = 0;   ///< pairs with different bits that were chosen because their results are near
-    std::uint64_t doubtful = 0;  ///< pairs with different bits that were chosen by their order only, in a kind whose
+    std::uint64_t doubtful = 0;  ///< pairs with different bits that were chosen only by their order, although that
                                  ///< order may be meaningless
 };
 
-/// Pairs the products of two runs. First pairs products with equal bits at the same position in the order of matched
-/// threads. Then pairs products of one kind with equal bits, and with equal operands, regardless of their order. The
-/// rest is paired in order. If products of a kind come in another order or on several threads, products with near
-/// results are paired instead.
+/// Pairs the products of two runs. First pairs products with equal bits that correspond to each other in the order of
+/// matched threads. Then pairs products of one kind regardless of their order: first those with equal bits, then
+/// those with equal operands. The rest is paired in order. If products of a kind come in another order or on several
+/// threads, products with near results are paired instead.
 PairedResults pair_results(const DiffSide& a, const DiffSide& b, std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -82,8 +82,8 @@ class RecordingResultsReader {
         return {all.value(), {part(hashes->a), part(hashes->b), part(hashes->c), part(hashes->scalars)}};
     }
 
-    /// Returns the index in DiffSide::rows of the recording's row `id`, or nullopt if the filter leaves out its
-    /// calls.
+    /// Returns the index in DiffSide::rows of the recording's row (decision) `id`, or nullopt if the filter leaves
+    /// out the calls of this row.
     std::optional<std::uint32_t> row_of(std::uint32_t id) {
         const auto [entry, is_new] = rows_.try_emplace(id, static_cast<std::uint32_t>(side_.rows.size()));
         if (!is_new) return entry->second;

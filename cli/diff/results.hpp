@@ -63,7 +63,7 @@ struct FingerprintedProduct {
 struct ThreadResults {
     std::uint32_t process = 0;  ///< index in DiffSide::processes
     std::int32_t id =
-        0;  ///< id of the thread, which is needed because successive threads share a part of the recording
+        0;  ///< id of the thread; a part of the recording may have products of several threads, one after the other
     std::size_t first = 0;  ///< index of the first product in DiffSide::products
     std::size_t count = 0;
 };
@@ -89,7 +89,7 @@ struct DiffSide {
     std::vector<MergedRow> rows;                 ///< distinct decisions about the products with fingerprints
     std::vector<std::uint32_t> kinds;            ///< for each of `rows`, its number in ProductKindNumbering
     std::vector<FingerprintedProduct> products;  ///< sorted by the thread that made the products
-    std::vector<std::uint32_t> row_hashes;       ///< Fingerprint::rows of each product
+    std::vector<std::uint32_t> row_hashes;       ///< for each product, the sum of its row hashes (Fingerprint::rows)
     std::vector<ThreadResults> threads;          ///< sorted by the process of the thread
     std::vector<ProcessResults> processes;       ///< sorted by the time at which their recordings were opened
     EnvironmentFacts environment;                ///< environments in which the processes ran

@@ -1,5 +1,5 @@
-// Compares the results of two runs row by row, for `fp32shim diff --by row`. The runs may divide the rows into
-// different batches, because only sums of the rows' hashes are compared.
+// Compares the result matrices of two runs row by row, for `fp32shim diff --by row`. The runs may divide the rows
+// into different batches, because only sums of the rows' hashes are compared.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace fp32shim::cli {
 
-/// The number of rows of a kind in one run, and the sum of their hashes, up to the end of a product.
+/// The number of result rows of one kind that a run has computed once a product has ended, and the sum of their
+/// hashes.
 struct RunningRowSum {
     std::uint64_t rows = 0;
     std::uint32_t sum = 0;    ///< sum of the rows' hashes
@@ -31,9 +32,8 @@ struct RowSumsOfSide {
 /// A kind of rows that may be compared with each other: they have the same type and length, and their elements are
 /// sums of equally many terms.
 struct RowKind {
-    /// `not_compared` means that the runs have different numbers of these rows. Otherwise only the sums over all rows
-    /// have to agree for `same`, because the order of the rows may depend on the batches if they come from several
-    /// source lines.
+    /// `not_compared` means that the runs have different numbers of these rows. For `same`, only the sums over all
+    /// rows have to agree, because rows from several source lines may come in another order if the batches differ.
     enum class Outcome : std::uint8_t { other, not_compared, same };
 
     SharedText dtype;

@@ -22,7 +22,7 @@ std::string share(std::uint64_t part, std::uint64_t all) {
     return fmt::format("{} of {}", count_text(part), counted(all, "product"));
 }
 
-/// Returns a text such as ` (fp32 -> tf32)` if all products whose precision changed have this change in common, and
+/// Returns a text such as ` (fp32 -> tf32)` if this is the change of all products whose precision changed, and
 /// otherwise an empty text.
 std::string precisions_text(const ResultSummary& summary) {
     if (summary.precisions.size() != 1) return {};
@@ -114,7 +114,8 @@ std::string settings_difference(const DiffOutcome& outcome) {
 /// Returns the options of `fp32shim run` under which a process was recorded, as far as its recording contains them.
 std::string options_of(const record::StartEvent& start) {
     const bool is_reproducible = start.cpu_mode == policy::CpuMode::reproducible;
-    // The site policy of this machine applies to every run, so the command needs no option for settings from it.
+    // The site policy of this machine (/etc/fp32shim/policy.toml) applies to every run, so the command needs no
+    // option for settings that come from that policy.
     policy::Policy site;
     if (!start.policy_sha256.empty()) site = policy::read_policy_file(policy::PolicyLoadOptions().site_policy).policy;
     const bool is_sites = site.sha256 == start.policy_sha256;

@@ -61,7 +61,7 @@ struct ResultSummary {
     std::optional<std::size_t> first_other;   ///< index of the first pair with different bits
     std::optional<std::size_t> first_beyond;  ///< index of the first pair beyond the bound
     std::optional<std::size_t>
-        largest;  ///< index of the largest difference among the pairs; absent if all pairs have identical bits
+        largest;  ///< index of the pair with the largest difference; absent if all pairs have identical bits
     std::vector<ResultGroup> groups;  ///< sorted by their largest difference, in falling order
 };
 

@@ -56,7 +56,7 @@ bool exports_symbol(const ElfFile& elf, const ElfSymbol& import) {
 
 bool is_cublas(const std::string& path) { return system::base_name(path).starts_with("libcublas"); }
 
-/// All programs and libraries that one process loaded. It finds the object to which the loader binds a reference.
+/// All objects that one process loaded. binding() finds the object to which the loader binds a reference.
 class LinkMap {
   public:
     LinkMap(const LoggedProcess& process, ExaminedProcess& result) {
@@ -234,8 +234,8 @@ void add_inner_lapack(const LinkMap& objects, const LoadedObject& caller, Examin
     for (const ElfSymbol& import : caller.elf.imports) {
         if (!is_float32_lapack_routine(import.name)) continue;
         const LoadedObject* provider = objects.binding(caller, import).provider;
-        // OpenBLAS and its LAPACK call LAPACK only on behalf of another caller, which is listed itself, so they are
-        // skipped.
+        // OpenBLAS and its LAPACK are skipped as callers, because they call LAPACK only for another object, which is
+        // listed.
         if (provider == nullptr || is_openblas(caller)) continue;
         groups[provider].push_back(import.name);
     }
@@ -327,7 +327,6 @@ void add_bypasses(const LinkMap& objects, ExaminedProcess& result) {
     }
 }
 
-/// Examines the objects that one process loaded.
 ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings) {
     ExaminedProcess result;
     result.pid = process.pid;

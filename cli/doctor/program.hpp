@@ -1,4 +1,4 @@
-// Examines a program: finds which of its objects call which BLAS, and which of its products the shim will see.
+// Examines a program: finds which of its loaded objects call which BLAS, and which products the shim will see.
 #pragma once
 
 #include <set>
@@ -46,8 +46,8 @@ struct ExaminedProcess {
 /// Facts about the program and all its processes.
 struct ExaminedProgram {
     std::string path;
-    std::string why_unseen;    ///< reason why no preload reaches the program, which was then not run; empty if a
-                               ///< preload reaches it
+    std::string why_unseen;    ///< reason why the shim cannot be preloaded into the program, which is then not run;
+                               ///< empty if it can be
     std::string not_observed;  ///< reason why the run yielded no list of loaded objects; empty if it yielded one
     bool was_run = false;
     ProgramEnd ended;
@@ -58,8 +58,8 @@ struct ExaminedProgram {
 };
 
 /// Examines the program's file. If the shim can be preloaded into the program, runs the program once to its end and
-/// examines the files that it loaded. From BLAS libraries and cublasLt among them, calls the functions that tell
-/// their version. `words` are the program's name as the user gave it, and its arguments.
+/// examines the files that it loaded. Loads BLAS libraries and cublasLt among these files in a child process, to ask
+/// them for their version. `words` are the program's name as the user gave it, and its arguments.
 ExaminedProgram run_and_examine_program(const std::string& path, const std::vector<std::string>& words,
                                         bool with_bindings);
 

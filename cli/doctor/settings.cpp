@@ -38,8 +38,8 @@ bool may_lower(const policy::Policy& policy) {
            (lowers(policy.default_precision) || std::ranges::any_of(policy.rules, lowers, &policy::Rule::precision));
 }
 
-/// Reports a default precision that has no effect, either because the floor forbids it or because no processor or GPU
-/// of this machine supports it.
+/// Reports a default precision that has no effect, either because the floor forbids it, or because there is no GPU
+/// that supports it and the CPU mode is off.
 void judge_default_precision(const policy::Policy& policy, const GpuInventory& gpus, std::vector<Finding>& findings) {
     policy::Policy default_only = policy;
     default_only.rules.clear();
@@ -129,7 +129,7 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
 }
 
 /// Reports that JAX's compilation cache may hold code that was compiled under other settings. `fp32shim run` gives
-/// each policy a folder of its own; a plain preload does not.
+/// each policy a cache folder of its own; a plain preload does not.
 void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironment& environment,
                              std::vector<Finding>& findings) {
     const std::string folder = environment.get(cache_variable);
@@ -188,7 +188,7 @@ void judge_preload(const PreloadEntry& preload, bool shim_is_behind, std::vector
     const auto exports = [&](std::string_view name) {
         return std::ranges::count(elf->exports, name, &ElfSymbol::name) > 0;
     };
-    // The runtime of a sanitizer must be the first library, and may be, because it intercepts no BLAS functions.
+    // The runtime of a sanitizer must come first. It may come before the shim, because it has no BLAS functions.
     if (exports("__asan_init")) return;
     const std::string remedy = fmt::format("name libfp32shim.so first in {}", preload.where);
     if (std::ranges::any_of(elf->exports, is_intercepted, &ElfSymbol::name)) {
@@ -202,7 +202,7 @@ void judge_preload(const PreloadEntry& preload, bool shim_is_behind, std::vector
     }
 }
 
-/// Reports that audits are requested without a recording, in which alone the errors that they measure can be kept.
+/// Reports that audits are requested without a recording. Only recordings keep the errors that audits measure.
 void judge_audit(const policy::Policy& policy, std::vector<Finding>& findings) {
     if (policy.audit_sample == 0 || policy.log_path.ends_with(".fp32rec")) return;
     const std::string value = value_of_variable("FP32_MATMUL_AUDIT");

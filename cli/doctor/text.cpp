@@ -130,8 +130,8 @@ std::string program_text(const ExaminedProgram& program) {
     return text;
 }
 
-/// Lists products that the shim does not see. Products with the same remedy stand together, and the remedy is printed
-/// once.
+/// Lists products that the shim does not see. Products with the same remedy are listed together, and the remedy is
+/// printed once.
 std::string not_seen_text(const std::vector<Finding>& not_seen) {
     std::string text;
     std::set<std::string> said;

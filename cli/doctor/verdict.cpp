@@ -50,7 +50,7 @@ std::string calls_text(const LibraryCalls& calls, const std::vector<std::string>
                        callers.size() == 1 ? "s" : "", listed(functions, max_names), provider_text(calls));
 }
 
-/// Groups entries by key. Groups are in the order in which their keys first appear.
+/// Groups entries by key. The groups are in the order in which their keys first appear.
 template <class T, class Key>
 std::vector<std::vector<const T*>> group_by_key(const std::vector<const T*>& entries, Key key) {
     std::vector<std::vector<const T*>> groups;

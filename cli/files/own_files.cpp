@@ -20,8 +20,8 @@ constexpr mode_t writable_by_others = S_IWGRP | S_IWOTH;
 /// becoming the controlling terminal.
 constexpr int safe_open_flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-/// Returns the reason why a file may have been changed by others than the effective user, or an empty text if it
-/// cannot have been.
+/// Returns the reason why another user than the effective one may have changed a file, or an empty text if no other
+/// user can have done so.
 std::string why_not_own(const struct stat& facts) {
     if (facts.st_uid != geteuid())
         return fmt::format("belongs to user {}, and this command runs as user {}", facts.st_uid, geteuid());

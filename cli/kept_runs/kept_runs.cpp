@@ -33,8 +33,8 @@ constexpr const char* not_kept_file = "last-run-was-not-kept";
 /// The largest number of kept runs. It is enough to compare a few versions of a program, each with the previous
 /// one. A recording that a user wants to keep longer can be written to another file with --log.
 constexpr std::size_t most_runs = 10;
-/// The largest size of all kept runs together, which is as much as one recording may have by default. Most runs have
-/// less than 1 MiB, so usually the limit of their number is reached first.
+/// The largest size of all kept runs together. It equals the size that one recording may have by default. Most runs
+/// have less than 1 MiB, so usually most_runs is reached first.
 constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
 /// If the disk has less free space than this, no run is kept, because the program may need the space.
 constexpr std::uint64_t least_free_bytes = std::uint64_t{1} << 28;
@@ -58,7 +58,7 @@ bool is_name_of_recording(std::string_view name) {
 }
 
 /// Ignores SIGXFSZ while it exists, so that a write beyond the limit of file sizes (ulimit -f) does not end this
-/// process. Programs that this process starts get the caller's setting of the signal.
+/// process. The destructor restores the earlier setting, so that programs started later inherit it.
 struct IgnoredFileSizeSignal {
     void (*const before)(int) = std::signal(SIGXFSZ, SIG_IGN);
     ~IgnoredFileSizeSignal() { std::signal(SIGXFSZ, before); }
@@ -112,7 +112,8 @@ struct KeptRunFolder {
     /// Returns true if the `fp32shim run` that created the folder still waits for its program.
     bool is_awaited() const { return flock(folder.descriptor(), LOCK_SH | LOCK_NB) != 0; }
 
-    /// Returns true if it is certain that no process of the run can record any more. Locks the folder.
+    /// Returns true if it is certain that no process of the run can record any more. Locks the folder until this
+    /// object is destroyed.
     bool has_ended() const {
         // An empty folder may belong to a run that is just starting on another machine, so it is kept for a day.
         struct stat facts = {};
@@ -129,7 +130,8 @@ struct KeptRunFolder {
             if (!opened.reader || !member) return false;
             number = std::max(number, member->run);
             if (member->run_end.ended_ns > end.ended_ns) end = member->run_end;
-            // The recording of the children of a run belongs to no single process, so other conditions apply to it.
+            // The file that lists the run's children belongs to no single process. The run's other recordings decide.
+            // If there are none, the run must be of this machine and boot, so that its processes can be found.
             all_ended &= member->is_children_file
                              ? files.size() > 1 || member->identity.shares_boot_with(record::identify_self())
                              : opened.reader->state() == record::RecordingState::ended;
@@ -212,7 +214,7 @@ NewRunFolder make_run_folder() {
     std::array<char, record::path_capacity> absolute, scratch;
     kept.log_path = record::make_absolute_name(kept.path + "/%p.fp32rec", absolute, scratch);
     constexpr std::size_t room_for_names = 64;
-    // If two containers share the folder, a process in each may have the same process id, and so the same `name`.
+    // mkdirat() fails if the name exists: two containers that share the folder may have processes with the same id.
     const bool is_made = mkdirat(all.descriptor(), name.c_str(), S_IRWXU) == 0;
     if (is_made) kept.folder = std::make_unique<UserOwnedFolder>(all.descriptor(), name, false);
     if (!is_made || !kept.folder->is_open() || flock(kept.folder->descriptor(), LOCK_EX | LOCK_NB) != 0)

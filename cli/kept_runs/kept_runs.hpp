@@ -16,7 +16,7 @@ namespace fp32shim::cli {
 struct NewRunFolder {
     std::string problem;   ///< reason why the run cannot be kept; empty if the folder was created
     std::string path;      ///< path of the folder, relative to the working folder
-    std::string log_path;  ///< name of the run's recordings, as an absolute path with placeholders
+    std::string log_path;  ///< absolute path of the run's recordings; `%p` in it stands for the process id
     std::unique_ptr<UserOwnedFolder> folder;
 };
 /// Removes the oldest ended runs, if the limits of number and size require it, and creates a folder for a new run.

@@ -29,7 +29,7 @@ class TraceCallPaths {
     /// Keeps a pointer to `locations`, which must outlive this object.
     explicit TraceCallPaths(NativeLocator& locations) : paths_(&locations) {}
 
-    /// Returns the number of the innermost frame of a row's call path; 0 if it has no path.
+    /// Returns the number of the innermost frame of a row's call path; 0 if the row has no call path.
     std::uint32_t frame_of(const RecordingReader& recording, const RecordedRow& row) {
         if (row.stack == 0 || row.is_overflow) return 0;
         std::vector<std::uint32_t>& frames = frames_[&recording];
@@ -54,7 +54,7 @@ class TraceCallPaths {
     }
     /// Writes the member `stackFrames` of the trace, or nothing if there are no frames.
     void write_frames(JsonWriter& json) const {
-        // True for functions that multiply, since a trace has them as events and not as frames.
+        // True for functions that multiply, because the trace shows them as events and not as frames.
         std::vector<bool> is_product(paths_.nodes().size());
         for (const CallsOfPath& calls : paths_.calls()) is_product[calls.node] = true;
         bool is_first = true;
@@ -75,7 +75,7 @@ class TraceCallPaths {
 
     CallPathTree paths_;
     const RecordingReader* last_ = nullptr;  ///< recording of the last row that was added to paths_
-    /// The numbers of frames by row id, for each recording.
+    /// For each recording, the numbers of the innermost frames, by row id.
     std::unordered_map<const RecordingReader*, std::vector<std::uint32_t>> frames_;
 };
 
@@ -135,9 +135,9 @@ class ChromeWriter : public LogWriter {
     }
 
   private:
-    /// Numbers the processes, since viewers identify them only by number. The number is the process id. If another
-    /// process has the same id, on another machine or at another time, it gets a number above the highest id.
-    /// Recordings of one process share its number.
+    /// Numbers the processes, since viewers identify them only by number. The number is the process id. If two
+    /// processes have the same id, on two machines or at different times, the second gets a number above the highest
+    /// id. Recordings of one process share its number.
     void number_processes(std::span<const LogEntryReader> recordings) {
         std::int64_t last = 0;
         for (const LogEntryReader& recording : recordings)
@@ -162,7 +162,7 @@ class ChromeWriter : public LogWriter {
     }
     static FieldValue text(std::string_view text) { return text; }
 
-    /// Returns the JSON members with which every span of a row begins.
+    /// Returns the JSON members with which every span of the decision `recorded` begins.
     std::string head_of(const RecordedRow& recorded, const RecordingReader& recording) {
         const MergedRow row = to_merged_row(recorded);
         const std::string name = row.function + " " + row.size_text();
@@ -171,13 +171,13 @@ class ChromeWriter : public LogWriter {
         if (const std::uint32_t frame = paths_.frame_of(recording, recorded); frame != 0) json.member("sf", frame);
         return json.member("ph", text("X")).take_text();
     }
-    /// Returns the JSON members of `args`, which all spans of a row have in common.
+    /// Returns the members of the JSON object `args` that all spans of the decision `recorded` have in common.
     std::string arguments_of(const RecordedRow& recorded, const RecordingReader& recording) {
         static const std::vector<RowColumn> columns = row_columns_named(
             {"caller", "provider", "scope", "where", "requested", "source", "rule", "applied", "reason"});
         JsonWriter json;
         json.members<MergedRow>(columns, to_merged_row(recorded));
-        // Perfetto shows arguments but does not read `sf`, the member for stack frames.
+        // The stack is an argument too, because Perfetto does not read `sf`, the member for stack frames.
         paths_.write_stack(json.key("stack"), paths_.frame_of(recording, recorded));
         return json.take_text();
     }

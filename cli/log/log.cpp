@@ -1,4 +1,4 @@
-// fp32shim log: prints the calls of recordings one by one, or distinct decisions if calls were not recorded.
+// fp32shim log: prints each call of recordings, or distinct decisions with their counts if calls were not recorded.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -67,7 +67,7 @@ void warn_calls_not_recorded(const std::vector<LogEntryReader>& sources, const L
 void write_merged(std::vector<LogEntryReader>& sources, LogWriter& writer) {
     std::optional<Progress> progress;
     if (isatty(STDOUT_FILENO) != 1)
-        // No progress is shown on a terminal, where the entries themselves show it.
+        // If stdout is a terminal, no progress is shown, because the entries themselves show it.
         progress.emplace("writing entries");
     std::size_t written = 0;
     using Next = std::pair<std::int64_t, std::size_t>;  // time of the next entry, and index in `sources`
@@ -128,7 +128,8 @@ int log(LogOptions& options) {
         return usage_error("log", problem);
     if (!default_to_last_runs("log", 1, options.recordings)) return exit_code::usage;
     RecordingPaths found = find_recordings(options.recordings);
-    // A run of `fp32shim run` also has a file that lists its uncovered children. It has no calls and is left out.
+    // A run of `fp32shim run` also has a file that lists the programs that it started without the shim. This file has
+    // no calls and is left out.
     const std::string first = found.paths.empty() ? "" : found.paths.front();
     std::erase_if(found.paths, is_children_file);
     if (print_errors_or_notes("log", found)) return exit_code::usage;

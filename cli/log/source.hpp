@@ -15,8 +15,8 @@
 namespace fp32shim::cli {
 
 /// Reads the entries of one recording. If it has single calls, each call is an entry at the time of its return, and
-/// each audit is an entry after its call. Otherwise, each distinct decision is an entry at the time when its last
-/// call returned. Takes memory for each thread or each decision, and for each audit.
+/// each audit is an entry after its call. Otherwise, each distinct decision, which counts many calls, is an entry at
+/// the time when its last call returned. Takes memory for each thread or each decision, and for each audit.
 class LogEntryReader {
   public:
     /// Keeps a reference to the filter. With `with_rows`, entries are decisions even if calls were recorded, and
@@ -64,8 +64,8 @@ class LogEntryReader {
     /// The cursor over calls; absent until reading begins after construction or read_again().
     std::optional<record::MergedEventCursor> events_;
     std::optional<record::RecordedEvent> next_event_;
-    /// The ticks (RecordedEvent::ticks) of the call that was read most recently from each slot, by
-    /// RecordedEvent::slot.
+    /// The time, in ticks, of the call that was read last from each slot (the part of the file that one thread
+    /// writes), by RecordedEvent::slot.
     std::vector<std::uint64_t> last_;
 
     bool are_rows_loaded_ = false;

@@ -44,7 +44,6 @@ enum FieldPlace : std::size_t {
 #include "record/decision_fields.def"
 };
 
-/// Returns the duration of a call; null if the call was not timed.
 FieldValue duration_of(const record::RecordedEvent& call) {
     return call.is_timed ? FieldValue(call.duration_ns) : FieldValue();
 }

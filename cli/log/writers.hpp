@@ -17,8 +17,8 @@ namespace fp32shim::cli {
 class LogEntryReader;
 class NativeLocator;
 
-/// An entry of the log: a call, a distinct decision with its counts, or the result of an audit. Exactly one of
-/// `call`, `counters` and `audit` is set.
+/// An entry of the log: a call, a distinct decision with the counts of its calls, or the result of an audit. Exactly
+/// one of `call`, `counters` and `audit` is set.
 struct LogEntry {
     const record::RecordingFacts& facts;
     const record::RecordedRow& row;
@@ -49,7 +49,7 @@ class LogWriter {
     virtual void write_ending() {}
 };
 
-/// Caches values that are made from rows, because there are many calls but few rows.
+/// Caches values that are made from rows (distinct decisions), because there are many calls but few rows.
 template <class Value>
 class RowValueCache {
   public:
@@ -78,12 +78,12 @@ class RowValueCache {
 /// Returns the name that docs/schema.md gives to the event of an audit: `audit`, `nonfinite` or `received`.
 std::string_view event_name_of(const record::RecordedAudit& audit);
 
-/// Returns the columns that the event of `audit` has besides those of all events. They depend on its kind: `audit`,
-/// `nonfinite` or `received`.
+/// Returns the columns that the event of `audit` has besides those of all events. They depend on the kind of the
+/// event: `audit`, `nonfinite` or `received`.
 std::span<const Column<record::RecordedAudit>> audit_event_columns(const record::RecordedAudit& audit);
 
 /// Returns the result of an audit as text: `tf32 with fp32: norm 1.2e-04, row or column 3.0e-04, component 2.2e-05`.
-/// `row` is the row of the audited call.
+/// `row` has the decision on the audited call.
 std::string audit_event_text(const record::RecordedRow& row, const record::RecordedAudit& audit);
 
 // --- Functions that several formats use

@@ -1,4 +1,4 @@
-// Converts points in time to text. As in recordings, they are nanoseconds since 1970 (UTC).
+// Converts points in time to text. They are given in nanoseconds since 1970 (UTC), as in recordings.
 #pragma once
 
 #include <cstdint>

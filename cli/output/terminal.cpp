@@ -150,7 +150,6 @@ struct LineBreaker {
     bool is_command = false;
 };
 
-/// Returns true if `stream` supports escape codes and NO_COLOR is not set.
 bool shows_colours(int stream) {
     const char* no_color = std::getenv("NO_COLOR");
     return (no_color == nullptr || *no_color == '\0') && supports_escape_codes(stream);

@@ -39,8 +39,8 @@ class TextTable {
     struct Column {
         std::string title;
         bool is_number = false;  ///< aligns cells to the right
-        /// Width to which cells are shortened before columns are left out. If it is 0, they are not shortened before
-        /// that.
+        /// Width to which cells are shortened before columns are left out. If it is 0, cells are shortened only when
+        /// no column is left that may be left out.
         std::size_t shrinks_to = 0;
         /// Columns with the highest rank are left out first. Columns of rank 0 are never left out.
         std::uint8_t rank = 0;
@@ -102,9 +102,9 @@ std::string counted(std::uint64_t count, std::string_view noun);
 /// Returns the first `most` names and the number of other names, such as `a, b, c and 4 more`.
 std::string listed(const std::vector<std::string>& names, std::size_t most);
 
-/// Writes a text to `stream` (1 or 2) without breaking its lines; text for people must have passed wrapped() before.
-/// main() reports write errors on stdout. Characters that are not plain become \xNN, except ends of lines and tabs.
-/// On a terminal that supports escape codes, those of coloured() and of a new screen are kept too.
+/// Writes a text to `stream` (1 or 2). Does not break its lines, so text for people must have passed wrapped()
+/// before. main() reports write errors on stdout. Characters that are not plain become \xNN, except ends of lines and
+/// tabs. On a terminal that supports escape codes, those of coloured() and of a new screen are kept too.
 void print(std::string_view text, int stream = 1);
 
 }  // namespace fp32shim::cli
