@@ -49,8 +49,8 @@ struct AuditSummary {
     /// Returns how many of the `compared` audits are of calls that were drawn at random.
     std::uint64_t randomly_drawn() const { return compared - early; }
     /// Estimates the mean error of all `calls` by a metric. Each early audit stands for its own call, and the audits
-    /// that were drawn at random stand for all other calls. Returns nullopt if no call was drawn, or if the recording
-    /// does not say which calls were drawn.
+    /// that were drawn at random stand for all other calls. Returns nullopt if there are other calls but none was
+    /// drawn, if no audit measured errors, or if the recording does not say which calls were drawn.
     std::optional<double> estimated_mean(policy::ErrorMetric metric, std::uint64_t calls) const {
         return estimated_mean(sum.error_by(metric), early_sum.error_by(metric), calls);
     }
@@ -59,7 +59,8 @@ struct AuditSummary {
     }
     /// Returns an upper bound, at a certainty of 95%, of the share of `calls` whose errors are beyond the tolerance.
     /// Each early audit stands for its own call. The share among all other calls is at most upper_share() of the
-    /// audits that were drawn at random. Returns nullopt if the recording does not say which calls were drawn.
+    /// audits that were drawn at random. Returns nullopt if no audit measured errors, or if the recording does not
+    /// say which calls were drawn.
     std::optional<double> largest_share_beyond_tolerance(std::uint64_t calls) const;
 
   private:
