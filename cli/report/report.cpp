@@ -149,7 +149,7 @@ void warn_paths_cut(std::uint64_t calls) {
 /// Finds the recordings of all arguments. Returns nullopt after printing an error.
 std::optional<std::vector<std::string>> find_files(const ReportOptions& options) {
     RecordingPaths found = find_recordings(options.recordings);
-    // Metrics are written even without recordings. Otherwise the metrics of removed recordings would remain.
+    // Prometheus's file is written even without recordings. An older file would go on to count removed recordings.
     if (options.format->allows_empty && found.errors.size() == found.empty_folders) found.errors.clear();
     if (found.errors.empty() && options.since.empty()) mention_other_files_of_runs(found);
     if (print_errors_or_notes("report", found)) return std::nullopt;

@@ -1,5 +1,5 @@
-// Estimates the most that faster products could gain (Amdahl's law), and the gain of TF32 on GPUs by published peak
-// rates and by own measurements.
+// Estimates the most that faster products could gain (Amdahl's law), and the gain of TF32 on GPUs, by published peak
+// rates and by measurements on one GPU.
 #include <fmt/format.h>
 
 #include <algorithm>

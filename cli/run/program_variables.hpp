@@ -20,9 +20,9 @@ inline bool wants_nvtx_ranges(const policy::Policy& policy) {
     return !policy.disabled && policy.wants(policy::LocationSource::nvtx);
 }
 
-/// Makes the shim's library the receiver of NVTX ranges if the policy needs ranges. If the variable already names
-/// another library, such as a profiler's, it is left alone. Returns a warning if rules by scope therefore miss the
-/// ranges; otherwise an empty text.
+/// Makes the shim's library the receiver of NVTX ranges if the policy needs ranges. If nvtx_variable already names
+/// another library, such as a profiler's, leaves the variable alone. Returns a warning if rules by scope therefore
+/// miss the ranges; otherwise an empty text.
 std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& library,
                               ProcessEnvironment& environment);
 

@@ -21,7 +21,7 @@ struct ProgramPlace {
     Subset groups;
     std::uint64_t calls = 0;  ///< number of the place's calls in the first run
     double work = 0;          ///< number of floating-point operations of these calls
-    bool is_untried = false;  ///< no later exact run made as many calls of some group of the place as the first one
+    bool is_untried = false;  ///< some group of the place had fewer calls in each later exact run than in the first
 };
 
 /// Divides all groups of products into places, in the order of GroupList::split(). `by` says by what places are
