@@ -36,7 +36,7 @@ struct GroupKey {
     std::string function;
     /// A size is -1 if the function does not have it or if it is unknown.
     std::int64_t m = -1, n = -1, k = -1, batch = 1;
-    /// The sizes were rounded up to powers of two, so they are upper bounds.
+    /// True if the sizes were rounded up to powers of two, so that they are upper bounds.
     bool is_folded = false;
 
     auto operator<=>(const GroupKey&) const = default;
@@ -145,7 +145,7 @@ struct RecordedProducts {
     std::map<std::string, std::uint64_t> reasons;
     std::uint64_t calls = 0;
     std::uint64_t calls_on_gpu = 0;  ///< number of calls among `calls` that ran on a GPU
-    /// The number of calls with other types of operands, which are not in `calls`.
+    /// The number of calls with operands of other types. These calls are not in `calls`.
     std::uint64_t calls_of_other_types = 0;
     /// The numbers of products of oneDNN and XLA, which no policy lowers, by line of the program.
     std::map<std::string, std::uint64_t> by_onednn{};

@@ -79,8 +79,8 @@ struct CallPathWithKnownResult : policy::PythonStackLines {
     bool holds = false;
 };
 
-/// Returns the floor that a row's calls meet. For calls that were only forwarded it is nullopt, since their format is
-/// unknown.
+/// Returns the strictest floor (lowest allowed format) that a row's calls meet; nullopt for calls that were only
+/// forwarded, since their format is unknown.
 std::optional<policy::Floor> floor_met(const record::RecordedRow& row) {
     return floor_shown_by(row.decision.actual.value_or(row.decision.applied), row.decision.call.function,
                           row.decision.mantissa_bits);

@@ -67,7 +67,7 @@ struct MergedRow : MergedDecision {
     /// Returns the format that the library reports. If it reports none, returns the least precise format that the
     /// call permits.
     SharedText effective_format() const { return actual.empty() ? applied : actual; }
-    /// Returns the floor that effective_format() meets; nullopt if the format is not known.
+    /// Returns the strictest floor (lowest allowed format) that effective_format() meets; nullopt if it is not known.
     std::optional<policy::Floor> floor_met() const;
     /// Returns true for products of float32 and complex64.
     bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
@@ -117,9 +117,9 @@ bool is_vector_product(std::string_view function);
 /// The number of bits in the significand of a float64.
 inline constexpr int bits_of_float64 = 53;
 
-/// Returns the floor that calls at `format` are known to meet. Returns nullopt for `unchanged`, for `fixed`, which
-/// cannot be compared with a floor, and for `fp64_emulated` unless `mantissa_bits` is at least `bits_of_float64`. If
-/// `mantissa_bits` is 0, the number of bits is not known.
+/// Returns the strictest floor (lowest allowed format) that calls at `format` are known to meet. Returns nullopt for
+/// `unchanged`, for `fixed`, which cannot be compared with a floor, and for `fp64_emulated` unless `mantissa_bits` is
+/// at least `bits_of_float64`. If `mantissa_bits` is 0, the number of bits is not known.
 /// The format `tf32x3`, three products of TF32, meets fp32 if `function` names a kernel on a GPU: torch's attention
 /// for float32 multiplies in this way, and its errors are those of FP32. `verify` names such kernels.
 std::optional<policy::Floor> floor_shown_by(policy::AppliedFormat format, std::string_view function = {},
@@ -233,7 +233,7 @@ class MergedCalls {
     /// Returns the number of calls whose results were searched for NaN and infinity, whether or not they pass the
     /// filter.
     std::uint64_t calls_searched_for_nonfinite() const { return searched_calls_; }
-    /// Returns the sum of all calls that pass the filter. Without a filter it includes calls without a row.
+    /// Returns the sum of all calls that pass the filter. Without a filter, it includes calls that belong to no row.
     CallSum total() const { return total_; }
     /// Returns the number of calls in total() whose floating-point operations are not known.
     std::uint64_t calls_without_work() const { return calls_without_work_; }

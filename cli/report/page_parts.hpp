@@ -51,7 +51,7 @@ PageDecisions page_decisions(const MergedCalls& calls, RowOrder order);
 ///   ran. `previewed` is the number of these calls that ran on a CPU and were not only forwarded. `place` is the
 ///   place with most of these calls by `measure`
 /// - `narrower`: number of calls whose operands are narrower than float32
-/// - `adds_in_fp16`, `float64`: numbers of half products that may add in FP16, and of products of float64
+/// - `adds_in_fp16`, `float64`: numbers of products of float16 or bfloat16 that may add in FP16, and of float64 ones
 /// - `unknown`: number of other calls whose format is not known
 /// - `busiest`: the place whose calls took the most host time
 ///

@@ -68,7 +68,7 @@ class RecordingPreparer {
         why_not_ = recording.subtract_earlier_copy(*earlier_);
         was_used_ = why_not_.empty();
     }
-    /// Returns an error message if the earlier file is a copy of none of the recordings; empty otherwise.
+    /// Returns an error message if the file of `--since` is a copy of none of the recordings; empty otherwise.
     std::string problem() const {
         if (earlier_ == nullptr || was_used_ || why_not_.empty()) return {};
         return fmt::format("--since: {} {}; name a copy of the recording that was made before",
@@ -107,8 +107,8 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
     return contents;
 }
 
-/// Returns an error message if rows should be grouped by keys of processes but other options forbid such groups;
-/// empty otherwise.
+/// Returns an error message if rows should be grouped by a fact of processes, such as the host, but other options
+/// forbid that; empty otherwise.
 std::string problem_with_process_keys(const ReportOptions& options) {
     const Grouping grouping = parse_grouping(options.by);
     if (!grouping.has_process_keys()) return {};

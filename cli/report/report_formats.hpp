@@ -87,7 +87,7 @@ struct ReportFormat {
     /// Relative clause for messages that says why the format has no groups; empty if it has groups.
     std::string_view why_no_groups{};
     bool knows_processes = true;   ///< the format can group calls by facts of processes, such as the host
-    bool allows_empty = false;     ///< is written even if no recording exists or can be read
+    bool allows_empty = false;     ///< the report is written even if no recording exists or can be read
     WriteReport* write = nullptr;  ///< null for JSON lines, which write_json_lines() writes while it reads
 };
 

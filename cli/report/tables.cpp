@@ -348,7 +348,7 @@ TableRows first_rows(TableRows rows, std::size_t limit) {
     return limit == 0 ? rows : rows.first(std::min(limit, rows.size()));
 }
 
-/// Returns true if the column may be set apart and has one text, not empty, in all of at least two rows.
+/// Returns true if the column may be set apart, and there are several rows, which all have the same non-empty text.
 bool is_common(const TextColumn& column, TableRows rows) {
     if (!column.is_set_apart || rows.size() < 2) return false;
     const std::string first = column.text(*rows.front());

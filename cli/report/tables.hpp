@@ -45,7 +45,7 @@ LimitedTable first_nonfinite_table(const MergedCalls& calls, std::size_t limit);
 /// Returns the first products of processes that received NaN or infinity, sorted by time: at most `limit` rows, or
 /// all rows if `limit` is 0.
 LimitedTable first_received_table(const MergedCalls& calls, std::size_t limit);
-/// Returns a line about lost audits; empty if none are lost.
+/// Returns a line about audits for which the recordings had no room; empty if there are none.
 std::string lost_audits_text(const MergedCalls& calls);
 
 /// Returns lost_audits_text() followed by audit_table() as text; empty without audits.
@@ -78,7 +78,7 @@ using TableRows = std::span<const MergedRow* const>;
 
 /// Returns the columns with which all tables begin: calls, then host time and time on the GPU, each with its mean.
 std::span<const TextColumn> amount_columns();
-/// Returns the further columns of a table of groups.
+/// Returns the columns that follow amount_columns() in a table of groups.
 std::span<const TextColumn> group_text_columns();
 
 /// Returns a table of rows, in the given order. The rows must outlive the table. With `leaves_out_common`, columns

@@ -27,7 +27,7 @@ std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& l
                               ProcessEnvironment& environment);
 
 /// Puts the folder of fp32shim's start-up file for Python first on PYTHONPATH, if the policy needs PyTorch modules or
-/// products of JAX, which are recorded with those of oneDNN. If the policy needs modules, also adds `torch` to
+/// products of JAX, which its setting for oneDNN asks for too. If the policy needs modules, also adds `torch` to
 /// FP32_MATMUL_WHERE, which the start-up file reads. Returns the reason if the file could not be used; otherwise an
 /// empty text.
 std::string add_python_startup_file(const policy::Policy& policy, ProcessEnvironment& environment);

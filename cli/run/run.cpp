@@ -374,7 +374,7 @@ int run_with_summary(const ProgramLaunch& launch, const std::string& log) {
 }
 
 int start_program(const ProgramLaunch& launch) {
-    // Only the first of several ranks prints a summary.
+    // Of several ranks (MPI), only the first prints a summary.
     const bool has_summary = !launch.policy.disabled && !launch.options.quiet && launch.facts.rank <= 0;
     choose_compilation_cache(launch.policy, launch.facts, has_summary, launch.environment);
     const std::string log = launch.policy.disabled ? std::string() : log_path_here(launch.options, launch.policy);

@@ -38,8 +38,8 @@ struct PlannedRun {
 /// The value of OutputDistance::problem for a run that was not made.
 constexpr const char* not_tried = "not tried";
 
-/// The result of one run: the distance of its output from the exact output, and the groups that ran below FP32. The
-/// distance is infinite if the run did not end with status 0.
+/// The result of one run: the distance of its output from the exact output, and the formats in which its products
+/// ran. The distance is infinite if the run did not end with status 0.
 struct MeasuredRun : OutputDistance {
     PlannedRun planned{};
     bool was_lowered = false;  ///< at least one product ran below FP32
