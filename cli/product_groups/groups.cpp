@@ -14,8 +14,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Sets `file` and `line` of `group`, whose location is a line of Python such as `train.py:41 Model.forward`. They
-/// come from the frame with this line in the call path of `row`; without such a frame, they stay unset.
+/// Sets `file` and `line` of `group`, whose location is a line of Python such as `train.py:41 Model.forward`. Both
+/// come from the frame in the call path of `row` that has this line. Without such a frame, both stay unset.
 void find_source_file(const record::RecordedRow& row, const record::RecordingReader& recording, ProductGroup& group) {
     std::size_t frames = 0;
     for (auto id = row.stack; id != 0 && frames < 300; ++frames) {
@@ -37,7 +37,7 @@ bool is_lowered(policy::AppliedFormat applied, policy::Dtype dtype) {
            applied != policy::AppliedFormat::fp64_emulated;
 }
 
-/// Adds `group` to `met`. If the map already has a group with this key, adds the calls and the work of `group` to it.
+/// Adds `group` to the map `met`. If the map already has a group with the same key, only adds calls and work to it.
 void add_calls_of_group(std::map<GroupKey, RecordedProducts::RecordedGroup>& met, const ProductGroup& group,
                         bool was_lowered, std::string_view format) {
     const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::RecordedGroup{group, was_lowered});

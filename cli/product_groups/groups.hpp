@@ -36,7 +36,7 @@ struct GroupKey {
     std::string function;
     /// A size is -1 if the function does not have it or if it is unknown.
     std::int64_t m = -1, n = -1, k = -1, batch = 1;
-    /// The sizes were rounded up to powers of two, so they are upper bounds.
+    /// True if the sizes were rounded up to powers of two, so that they are upper bounds.
     bool is_folded = false;
 
     auto operator<=>(const GroupKey&) const = default;
@@ -75,8 +75,8 @@ struct CallRange {
 /// A set of groups: their indices in GroupList::all(), in ascending order.
 using Subset = std::vector<std::size_t>;
 
-/// Returns a sentence, without its full stop, which says that nothing is known about `places`, because some runs made
-/// fewer of the calls there than another run. `why` tells which runs.
+/// Returns a sentence, without its full stop, that nothing is known about the groups at `places`. `why` is the
+/// reason: it names the runs that made fewer of the groups' calls than another run.
 std::string untried_places_text(const std::string& places, std::string_view why);
 
 Subset union_of(const Subset& a, const Subset& b);
@@ -94,12 +94,12 @@ class GroupList {
     double work_of(const Subset& set) const;
     double total_work() const;
     Subset everything() const;
-    /// Sets the ranks of lines by which split() sorts from now on, largest first. Lines of equal rank are sorted by
-    /// work. Lines without a rank come last.
+    /// Sets the ranks by which split() sorts lines from now on, largest first, such as the error that an audit found
+    /// at a line. A key is line_key(). Lines of equal rank are sorted by work. Lines without a rank come last.
     void set_line_ranks(std::map<std::pair<std::string, GroupLocation>, double> ranks) { ranks_ = std::move(ranks); }
     /// Returns the number of distinct pairs of a scope and a line to which the groups belong.
     std::size_t line_count() const;
-    /// Divides `set` into subsets with equal `key_of(group)`, sorted by rank and work, largest first.
+    /// Divides `set` into subsets of groups that have equal `key_of(group)`. Sorts the subsets by rank and work.
     template <class KeyOf>
     std::vector<Subset> split(const Subset& set, const KeyOf& key_of) const {
         std::map<decltype(key_of(all_.front())), Subset> by_key;
@@ -141,12 +141,11 @@ struct RecordedProducts {
         std::set<std::string> formats{};  ///< names of the formats in which calls of the group ran
     };
     std::vector<RecordedGroup> groups;  ///< groups with their calls and work in this run
-    /// The numbers of the calls that are not known to have run below the format in which they were called, by the
-    /// reason.
+    /// The numbers of the calls that were not lowered, as far as is known, by the reason that the shim recorded.
     std::map<std::string, std::uint64_t> reasons;
     std::uint64_t calls = 0;
     std::uint64_t calls_on_gpu = 0;  ///< number of calls among `calls` that ran on a GPU
-    /// The number of calls with other types of operands, which are not in `calls`.
+    /// The number of calls with operands of other types. These calls are not in `calls`.
     std::uint64_t calls_of_other_types = 0;
     /// The numbers of products of oneDNN and XLA, which no policy lowers, by line of the program.
     std::map<std::string, std::uint64_t> by_onednn{};

@@ -29,12 +29,12 @@ struct PolicyRule {
     std::vector<std::string> unless_scopes;  ///< inner scopes of `scopes` to which the rule does not apply
     const GroupKey* product = nullptr;       ///< function and sizes to which the rule applies; null for any product
     Subset groups;                           ///< known groups to which the rule applies
-    /// The calls to which the rule applies, if these are a range of one group's calls; otherwise `last` is 0.
+    /// The only calls of its group to which the rule applies; if its `last` is 0, the rule applies to all calls.
     CallRange calls;
 };
 
-/// Returns the text as a basic string of TOML. Characters that are not plain are written as \uNNNN, because print()
-/// would write them to a terminal as \xNN, which is no escape of TOML.
+/// Returns the text as a basic string of TOML. Control characters and others that a terminal may not show are written
+/// as \uNNNN, because print() would turn them into \xNN, which is no escape of TOML.
 std::string quoted_toml(std::string_view text) {
     std::string quoted = "\"";
     while (!text.empty()) {
@@ -64,7 +64,7 @@ std::string texts_entry(std::string_view key, std::vector<std::string> texts) {
 }
 
 /// Returns the TOML entry by which a rule selects a size; empty if the size is unknown. With `is_folded`, the size
-/// was rounded up to a power of two, so it stands for all sizes above its half.
+/// was rounded up to a power of two, so the entry selects all sizes from above half of it up to it.
 std::string size_entry(std::string_view key, std::int64_t size, bool is_folded) {
     if (size < 0) return {};
     if (is_folded && size > 1) return fmt::format(", {} = \">{} <={}\"", key, size / 2, size);
@@ -352,7 +352,7 @@ std::string policy_assigning(const GroupList& groups, const std::vector<Precisio
     bool names_scopes = false;
     std::size_t number = 0;
     for (const PrecisionAssignment& part : assigned) {
-        // Without comments, rules are merged, since a policy may have at most 1000.
+        // A policy may have at most 1000 rules. Many rules are merged, and then get no comments.
         constexpr std::size_t most_with_comments = 900;
         std::vector<PolicyRule> rules = PolicyRuleFinder(groups, part.groups, true, texts).rules();
         const bool has_comments = comment_on && rules.size() <= most_with_comments;

@@ -59,8 +59,8 @@ using CommentOn = std::function<std::vector<std::string>(const Subset& groups)>;
 
 /// Returns a policy that runs groups at the precisions assigned to them, and all other products at the precision of
 /// `settings`, unless the program itself requests another precision. The rules should still match after an edit of
-/// the program: they name a function if that is enough, otherwise the text of a line, then sizes, and a line number
-/// or an offset last. `comment_on` and `texts` may be null.
+/// the program: a rule names a function if that selects the right groups, otherwise the text of a line, otherwise a
+/// line number or an offset. Scopes and sizes are added only where needed. `comment_on` and `texts` may be null.
 std::string policy_assigning(const GroupList& groups, const std::vector<PrecisionAssignment>& assigned,
                              const PolicySettings& settings, const CommentOn& comment_on,
                              const SourceLineTexts* texts);

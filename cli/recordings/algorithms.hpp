@@ -10,8 +10,8 @@
 
 namespace fp32shim::cli {
 
-/// Returns the entry of known_wrong.def about the algorithm of the calls of `row`, in a library that a recorded
-/// process used. Returns nullptr if there is no entry, or if the library's version is not known.
+/// Returns the entry of policy/known_wrong.def that says that the algorithm of `row` gives wrong results in a version
+/// of cublasLt that a recorded process used. Returns nullptr if there is no entry, or if no version is known.
 const policy::KnownWrongAlgorithm* known_wrong_algorithm(const MergedRow& row, const MergedCalls& calls);
 
 /// Returns a line for each row whose calls used an algorithm that is known to be wrong.

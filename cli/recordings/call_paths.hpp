@@ -17,8 +17,8 @@ class NativeLocator;
 /// A level of a call path: a line of a source file, a location in a program or library or, innermost, the function
 /// that multiplies. A level takes only 20 bytes, since a tree may have a million levels.
 struct PathFrame {
-    /// The path of the source file, program or library; empty if `function` names the function that multiplies, a
-    /// part of a scope, or a remark.
+    /// The path of the source file, program or library; empty if `function` is the function that multiplies, a part
+    /// of a scope's name, or a remark such as `(found no room)`.
     SharedText file{};
     /// The name of the function; empty for a location in a program or library whose function is unknown.
     SharedText function{};

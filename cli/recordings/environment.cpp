@@ -95,8 +95,8 @@ std::string EnvironmentFacts::process_difference_text(const Values& a, const Val
     facts.insert(b.begin(), b.end());
     std::vector<std::string> texts;
     for (const auto& [fact, values] : facts) {
-        // Recordings of older versions have no features. Recordings of killed processes do not tell the permission
-        // for AMX, which is asked for when a process ends.
+        // Recordings of older versions have no features. Whether a process was permitted to use AMX is found out when
+        // it ends, so recordings of killed processes do not tell it.
         const bool may_be_unknown = fact == EnvironmentFact::features || fact == EnvironmentFact::amx;
         if (may_be_unknown && !(a.contains(fact) && b.contains(fact))) continue;
         if (text(a, fact) != text(b, fact)) texts.push_back(fmt::format("{} -> {}", text(a, fact), text(b, fact)));

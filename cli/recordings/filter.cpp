@@ -60,8 +60,8 @@ std::string toml_string(const std::string& text) {
     return result + '"';
 }
 
-/// Multiplies the upper bounds of `ranges` by `factor`. A size that was rounded up then matches if its true value,
-/// which may be smaller by up to this factor, may match.
+/// Multiplies the upper bounds of `ranges` by `factor`, less one. A size that was rounded up is less than `factor`
+/// times its true value, so it then matches whenever its true value may match.
 void widen(std::vector<policy::NumberRange>& ranges, double factor) {
     for (policy::NumberRange& range : ranges) {
         if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);
@@ -79,8 +79,8 @@ struct CallPathWithKnownResult : policy::PythonStackLines {
     bool holds = false;
 };
 
-/// Returns the floor that a row's calls meet. For calls that were only forwarded it is nullopt, since their format is
-/// unknown.
+/// Returns the strictest floor (lowest allowed format) that a row's calls meet; nullopt for calls that were only
+/// forwarded, since their format is unknown.
 std::optional<policy::Floor> floor_met(const record::RecordedRow& row) {
     return floor_shown_by(row.decision.actual.value_or(row.decision.applied), row.decision.call.function,
                           row.decision.mantissa_bits);
@@ -95,13 +95,13 @@ void CallFilter::declare_options(CLI::App& app) {
             ->group("Which calls");
     }
     std::vector<std::string_view> floors = policy::texts_of(policy::strict_floor_words);
-    floors.pop_back();  // no format is below the loosest floor, so it would select nothing
+    floors.pop_back();  // no format is below the loosest floor, so the option would select nothing
     add_choice(app, "--ran-below", ran_below_text_, floors, "Only calls that ran below this format")
         ->group("Which calls");
 }
 
 std::string CallFilter::parse_options() {
-    const std::string rule_begin =  // the rule has both keys, since the filter selects calls of all types
+    const std::string rule_begin =  // `accumulate` makes the rule match float16 and bfloat16 too
         "schema = 1\n[[rule]]\nprecision = \"native\"\naccumulate = \"as_called\"\nwhen = { ";
     ran_below_ = policy::parse_floor(ran_below_text_);
     std::string conditions;

@@ -46,8 +46,8 @@ class CallFilter {
     policy::Rule folded_rule_;  ///< `rule_` with wider ranges, for rows whose sizes are rounded up
 };
 
-/// Filters the rows of one recording. Filter and recording must outlive this object. Takes some 50 bytes for each
-/// frame of a call path if the filter asks for lines of Python.
+/// Filters the rows of one recording. Filter and recording must outlive this object. If the filter has the option
+/// `--stack`, the object takes some 50 bytes for each frame of a call path.
 class RowFilter {
   public:
     RowFilter(const CallFilter& filter, const record::RecordingReader& recording)
@@ -57,8 +57,9 @@ class RowFilter {
     /// for calls that may match.
     bool passes(const record::RecordedRow& row);
 
-    /// Returns true if `--ran-below` cannot be decided for the calls of `row`, because their format is unknown, and
-    /// everything that is known of the calls matches. `row` is null for calls of which only the number is known.
+    /// Returns true if it is unknown whether the filter selects the calls of `row`: `--ran-below` was given, the
+    /// calls have an unknown format, and all that is known of them matches the other options. `row` is null for calls
+    /// of which only the number is known.
     bool cannot_decide(const record::RecordedRow* row);
 
   private:
@@ -69,8 +70,7 @@ class RowFilter {
 
     const CallFilter* filter_;
     const record::RecordingReader* recording_;
-    /// The results of match_path() by frame. A result is about the call path that ends in this frame, with all
-    /// callers.
+    /// The results of match_path() by the innermost frame of the call path.
     std::unordered_map<record::format::StringId, PathMatch> known_;
 };
 

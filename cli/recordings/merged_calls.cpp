@@ -133,9 +133,10 @@ std::string MergedRow::function_text() const {
     std::string name(static_cast<std::string_view>(function).substr(record::kernel_prefix.size()));
     const bool is_mangled = name.starts_with("_Z");
     if (is_mangled) name = full_function_name(name);
-    // The name of a template begins with its return type: void at::native::reduce_kernel<512, 1, …>(…)
+    // The demangled name of a template begins with its return type: void at::native::reduce_kernel<512, 1, …>(…)
     if (name.starts_with("void ")) name.erase(0, 5);
-    // Names of cuDNN's kernels, which tell a type in each part, have up to 180 characters.
+    // Demangled names are long because of template arguments. Names of cuDNN's kernels are not mangled; they tell a
+    // type in each part, and have up to 180 characters.
     char buffer[200];
     return std::string(system::cut_to_fit(name, std::span(buffer).first(is_mangled ? 100 : 200)));
 }

@@ -56,7 +56,7 @@ struct MergedDecision {
 
 /// The calls of one distinct decision in all recordings. A decision has the facts about a call and the precision that
 /// the shim chose for it. A row takes only some 260 bytes, since there may be a million rows. docs/schema.md
-/// describes the fields. An empty text in a row is null in the log.
+/// describes the fields. A text is empty where the log has null.
 struct MergedRow : MergedDecision {
     double flops = -1;  ///< floating-point operations of one call; -1 if they are unknown
     record::RecordedCounters counters;
@@ -67,7 +67,7 @@ struct MergedRow : MergedDecision {
     /// Returns the format that the library reports. If it reports none, returns the least precise format that the
     /// call permits.
     SharedText effective_format() const { return actual.empty() ? applied : actual; }
-    /// Returns the floor that effective_format() meets; nullopt if the format is not known.
+    /// Returns the strictest floor (lowest allowed format) that effective_format() meets; nullopt if it is not known.
     std::optional<policy::Floor> floor_met() const;
     /// Returns true for products of float32 and complex64.
     bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
@@ -76,10 +76,9 @@ struct MergedRow : MergedDecision {
     /// Returns true for products in programs that JAX had XLA compile. Such a product is counted when it is compiled,
     /// not when it runs.
     bool is_xla() const { return !is_overflow && std::string_view(function).starts_with(record::xla_prefix); }
-    /// Returns true for kernels that were launched on a GPU outside products of cuBLAS, and for replays of graphs.
+    /// Returns true for kernels that were launched on a GPU, but not by cuBLAS, and for replays of CUDA graphs.
     bool is_kernel() const { return !is_overflow && std::string_view(function).starts_with(record::kernel_prefix); }
-    /// Returns the function's name. For a kernel, returns the name in its source, without long arguments of
-    /// templates.
+    /// Returns the function's name. For a kernel, returns the name that its source code has, cut if it is long.
     std::string function_text() const;
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
@@ -101,8 +100,8 @@ struct MergedRow : MergedDecision {
     /// Returns the sizes as text: `128x128x64`, and the batch count. A `?` stands for a size that the function does
     /// not have.
     std::string size_text() const;
-    /// Returns what oneDNN, or JAX, told about the row's products; nullopt if neither made the row. The texts of the
-    /// result are valid while `line`, which this function fills in, is unchanged.
+    /// Returns what oneDNN or JAX told about the row's products; nullopt if the row is about other products. The
+    /// texts of the result point into `line`, which this function fills in.
     std::optional<record::OneDnnExecution> onednn_execution(std::string& line) const;
     /// Returns the letters of the transpositions that the function has: `NT`; empty if it has none.
     std::string transposes_text() const;
@@ -118,15 +117,15 @@ bool is_vector_product(std::string_view function);
 /// The number of bits in the significand of a float64.
 inline constexpr int bits_of_float64 = 53;
 
-/// Returns the floor that calls at `format` are known to meet. Returns nullopt for `unchanged`, for `fixed`, which
-/// cannot be compared with a floor, and for `fp64_emulated` unless `mantissa_bits` is at least `bits_of_float64`. If
-/// `mantissa_bits` is 0, the number of bits is not known.
+/// Returns the strictest floor (lowest allowed format) that calls at `format` are known to meet. Returns nullopt for
+/// `unchanged`, for `fixed`, which cannot be compared with a floor, and for `fp64_emulated` unless `mantissa_bits` is
+/// at least `bits_of_float64`. If `mantissa_bits` is 0, the number of bits is not known.
 /// The format `tf32x3`, three products of TF32, meets fp32 if `function` names a kernel on a GPU: torch's attention
 /// for float32 multiplies in this way, and its errors are those of FP32. `verify` names such kernels.
 std::optional<policy::Floor> floor_shown_by(policy::AppliedFormat format, std::string_view function = {},
                                             int mantissa_bits = 0);
-/// Returns the floor that a format of MergedRow::effective_format() is known to meet; nullopt if the word is no known
-/// format.
+/// Returns the floor that a format of MergedRow::effective_format() is known to meet; nullopt if there is none, or if
+/// `format` is no word for a format.
 std::optional<policy::Floor> floor_met_by_word(std::string_view format);
 
 /// Adds the counters of further calls to `sum`.
@@ -184,7 +183,7 @@ RowOrder parse_row_order(std::string_view word);
 /// calls.
 double sort_key(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
 
-/// The sum of calls, their durations and their floating-point operations.
+/// The number of calls, and the sums of their durations and of their floating-point operations.
 struct CallSum {
     std::uint64_t calls = 0;
     std::uint64_t host_ns = 0;
@@ -234,7 +233,7 @@ class MergedCalls {
     /// Returns the number of calls whose results were searched for NaN and infinity, whether or not they pass the
     /// filter.
     std::uint64_t calls_searched_for_nonfinite() const { return searched_calls_; }
-    /// Returns the sum of all calls that pass the filter. Without a filter it includes calls without a row.
+    /// Returns the sum of all calls that pass the filter. Without a filter, it includes calls that belong to no row.
     CallSum total() const { return total_; }
     /// Returns the number of calls in total() whose floating-point operations are not known.
     std::uint64_t calls_without_work() const { return calls_without_work_; }

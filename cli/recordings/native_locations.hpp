@@ -22,9 +22,9 @@ namespace fp32shim::cli {
 /// without debug information. Keeps all results in memory. Only one thread may use an object.
 class NativeLocator {
   public:
-    /// Makes the reader of a recording name the call sites of rows that have no line of Python, if the recording asks
-    /// for native locations. With `with_call_sites`, rows also get the `call_site` that filters compare. It has a
-    /// readable name of the function, or the name of the library and the offset. This object must outlive the reader.
+    /// Makes the reader of a recording set `where` in rows that have no line of Python, if the recording asks for
+    /// native locations. With `with_call_sites`, the reader also sets `call_site`, which filters compare, in rows
+    /// whose call site is known. This object must outlive the reader.
     void locate_rows_of(record::RecordingReader& recording, bool with_call_sites);
 
     /// Returns the functions and the line of a frame in compiled code. The result lives as long as this object.

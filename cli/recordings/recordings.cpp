@@ -30,8 +30,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Returns the paths of all `*.fp32rec` files below a folder, and also each subfolder that cannot be read, so that
-/// opening it reports the reason. Leaves out folders named .fp32shim, where `fp32shim run` keeps runs; these runs
-/// have to be named. Sets `problem` if the search ends early with an error.
+/// opening it reports the reason. Leaves out folders named .fp32shim, where `fp32shim run` keeps the recordings of
+/// the last runs; those are read only if the user names them. Sets `problem` if the search ends early with an error.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
@@ -158,15 +158,15 @@ std::string reason_to_doubt(const RecordingCopy& copy) {
     return have_same_beginning(copy.path, copy.fullest, static_cast<std::uintmax_t>(shorter)) ? "" : "differs from";
 }
 
-constexpr std::size_t many_rows = 65536;  // rows take 64 bytes each
+constexpr std::size_t many_rows = 65536;  // an open recording takes 64 bytes of memory for each row
 
 struct OpenedRecordings {
     std::vector<record::RecordingReader::OpenResult> all;
     std::size_t rows = 0;
 };
 
-/// Opens recordings of `paths` from the index `first` on: so many that a thread for them is worth its start, but so
-/// few that they and their rows take little memory.
+/// Opens recordings of `paths` from the index `first` on: enough to make up for the start of a thread that opens
+/// them, but so few that they take little memory.
 OpenedRecordings open_some(const std::vector<std::string>& paths, std::size_t first) {
     constexpr std::size_t most = 8;  // each recording keeps a file open, and twice this number is open at a time
     OpenedRecordings some;
@@ -292,7 +292,7 @@ std::string problem_text(const record::FileProblem& problem) {
 
 namespace {
 
-/// Returns true if two recordings, which belong to no run, may share the file that lists their uncovered children.
+/// Returns true if two recordings, which belong to no run, may share the file that lists their unseen children.
 bool may_share_children_file(const std::string& path, const std::string& other) {
     const std::vector<std::string> files = possible_children_files(path), others = possible_children_files(other);
     return std::ranges::find_first_of(files, others) != files.end();
@@ -325,7 +325,7 @@ class RunFileFinder {
         std::sort(unreadable_.begin(), unreadable_.end());
     }
     /// Returns files in the same folders that belong to the recordings but are not among them, sorted by name. For a
-    /// recording that no run made and that has no list, returns only its file of uncovered children.
+    /// recording that no run made, and that neither lists nor is listed, returns only its file of unseen children.
     std::vector<std::string> others() const { return others_; }
     /// Returns files in the same folders that cannot be read, so that it is not known if they belong to the
     /// recordings.

@@ -13,7 +13,7 @@ struct FileProblem;
 
 namespace fp32shim::cli {
 
-/// A copy of a recording that is left out, because another file holds all of its calls.
+/// A copy of a recording that is left out, because another copy holds at least as much.
 struct RecordingCopy {
     std::string path;
     std::string fullest;  ///< path of the copy that is read instead
@@ -44,8 +44,9 @@ struct RecordingPaths {
 /// that visit_recordings() reports it.
 RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 
-/// Adds the other recordings of each `fp32shim run` in the same folders, and the run's file of uncovered children.
-/// For a recording `a.fp32rec` that no run made, adds only `a.children.fp32rec`. Adds a note for each file.
+/// Adds the other recordings of each `fp32shim run` in the same folders, and the run's file that lists children which
+/// the shim did not see. For a recording `a.fp32rec` that no `fp32shim run` made, adds `a.children.fp32rec` and the
+/// recordings of the process's children and of its parent. Adds a note for each file.
 void add_rest_of_runs(RecordingPaths& found);
 
 /// Adds a note that names the other recordings of each `fp32shim run` in the same folders, but does not add the
@@ -60,12 +61,12 @@ inline constexpr std::size_t max_lines_said = 100;
 bool print_errors_or_notes(std::string_view command, const RecordingPaths& found);
 
 /// Returns a line for each copy that was left out but may hold calls which the file that is read instead lacks. Such
-/// a copy has another owner, or its bytes differ. An equal header alone does not prove that a file is a copy, since
-/// anybody can copy a header.
+/// a copy has another owner, its bytes differ, or the files cannot be compared. An equal header does not prove that a
+/// file is a copy, since anybody can copy a header.
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 
-/// Returns the `doubts` of `found`, and a line for each recording whose run has further recordings, or a file for
-/// children, that are not among its paths. The processes of missing recordings may have multiplied at any format.
+/// Returns the `doubts` of `found`, and lines about files that are not among `found.paths`: other recordings of the
+/// same runs, and files that list unseen children. Processes of missing recordings may have multiplied at any format.
 std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found);
 
 /// Opens each recording in turn and passes it to `visit`. While recordings are visited, a second thread opens the

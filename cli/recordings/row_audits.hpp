@@ -31,9 +31,9 @@ struct AuditSummary {
     std::uint64_t bad_results = 0;   ///< audits of finite operands with NaN or infinity in a result
     /// The compared audits whose FP32 result is noise: the error of FP32 is at least half of the result.
     std::uint64_t noise = 0;
-    std::uint64_t early = 0;         ///< compared audits of the first calls of a group, which are all audited
+    std::uint64_t early = 0;         ///< compared audits of the first calls of a kind, which are all audited
     std::uint64_t early_beyond = 0;  ///< early audits with an error beyond the tolerance
-    std::uint64_t not_noted = 0;     ///< compared audits by a version that did not note which audits are early
+    std::uint64_t not_noted = 0;     ///< compared audits by an older version, which did not note if an audit is early
     record::AuditErrors worst;       ///< the largest error of any audit, by each metric
     record::AuditErrors sum;         ///< sums of the finite errors of all audits
     record::AuditErrors early_sum;   ///< sums of the finite errors of early audits
@@ -42,15 +42,15 @@ struct AuditSummary {
     float fp32_error = 0;  ///< the largest error of FP32 against float64 in the worst row or column of an audit
     /// The largest error of the tested format against float64, in the worst row or column.
     float tested_error = 0;
-    std::uint32_t worst_row = 0;     ///< number of the row of the result with the largest error
-    std::uint32_t worst_column = 0;  ///< number of the column of the result with the largest error
+    std::uint32_t worst_row = 0;     ///< number of the row of the result matrix with the largest error
+    std::uint32_t worst_column = 0;  ///< number of the column of the result matrix with the largest error
     record::ExponentRange a, b, c;
 
     /// Returns how many of the `compared` audits are of calls that were drawn at random.
     std::uint64_t randomly_drawn() const { return compared - early; }
     /// Estimates the mean error of all `calls` by a metric. Each early audit stands for its own call, and the audits
-    /// that were drawn at random stand for all other calls. Returns nullopt if no call was drawn, or if the recording
-    /// does not say which calls were drawn.
+    /// that were drawn at random stand for all other calls. Returns nullopt if there are other calls but none was
+    /// drawn, if no audit measured errors, or if the recording does not say which calls were drawn.
     std::optional<double> estimated_mean(policy::ErrorMetric metric, std::uint64_t calls) const {
         return estimated_mean(sum.error_by(metric), early_sum.error_by(metric), calls);
     }
@@ -59,7 +59,8 @@ struct AuditSummary {
     }
     /// Returns an upper bound, at a certainty of 95%, of the share of `calls` whose errors are beyond the tolerance.
     /// Each early audit stands for its own call. The share among all other calls is at most upper_share() of the
-    /// audits that were drawn at random. Returns nullopt if the recording does not say which calls were drawn.
+    /// audits that were drawn at random. Returns nullopt if no audit measured errors, or if the recording does not
+    /// say which calls were drawn.
     std::optional<double> largest_share_beyond_tolerance(std::uint64_t calls) const;
 
   private:

@@ -125,8 +125,8 @@ std::vector<RowGroup> grouped(const MergedCalls& calls, const DurationHistogram&
                               const Grouping& grouping, RowOrder order);
 
 using GroupColumn = Column<RowGroup>;
-/// Returns the columns that a group has in every format. A value is null if it is unknown, or if it is a key by which
-/// the rows are not grouped.
+/// Returns the columns that a group has in every output format. A value is null if it is unknown, or if it is a key
+/// by which the rows are not grouped.
 std::span<const GroupColumn> group_columns();
 
 }  // namespace fp32shim::cli

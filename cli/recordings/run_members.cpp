@@ -106,7 +106,7 @@ std::vector<MissingFileList> find_missing_files(const std::vector<std::string>& 
         if (auto member = read_run_member(path)) all.emplace_back(path, std::move(*member));
     std::map<std::uint64_t, std::vector<const RunMember*>> by_list;
     std::set<std::uint64_t> runs_with_file, lists;
-    std::set<std::string_view> children_files;  // names of all files that list uncovered children
+    std::set<std::string_view> children_files;  // names of all files that list children which the shim did not see
     for (const auto& [path, member] : all) {
         lists.insert(member.number);
         if (member.listed_in != 0) by_list[member.listed_in].push_back(&member);
@@ -123,7 +123,7 @@ std::vector<MissingFileList> find_missing_files(const std::vector<std::string>& 
                              : std::ranges::none_of(possible_children_files(path), [&](const std::string& file) {
                                    return children_files.contains(system::base_name(file));
                                }));
-        // Several recordings may have entered the same list, which is one file.
+        // If a missing recording lists several others, it is reported only once.
         missing.lacks_list =
             member.listed_in != 0 && !missing.lacks_children_file && lists.insert(member.listed_in).second;
         if (missing.recording_count() > 0 || missing.never_made > 0 || missing.lacks_children_file ||

@@ -21,10 +21,9 @@ struct RunMember {
     /// The number of recordings that entered themselves into the list of this recording.
     std::uint32_t listed_count = 0;
     std::uint32_t unrecorded = 0;    ///< number of processes that multiplied without a recording
-    bool has_children_file = false;  ///< the run of the recording has a file that lists its uncovered children
-    bool is_children_file = false;   ///< this file is the one that lists the uncovered children of a run
-    /// True if `fp32shim run` waited for the program, so that it notes the end of the run in the recording unless it
-    /// is killed.
+    bool has_children_file = false;  ///< the run has a file that lists children which the shim did not see
+    bool is_children_file = false;   ///< this file only lists such children
+    /// True if `fp32shim run` waits for the program, and will write `run_end` unless `fp32shim run` is killed.
     bool is_run_awaited = false;
     record::format::RunEnd run_end{};  ///< the note at the end of the run; all zeros: there is none
     /// The number of the run's recordings, only in the file for the run's children.
@@ -47,12 +46,12 @@ std::unique_ptr<record::format::Header> read_header(const std::string& path);
 /// Reads the header of a file. Returns nullopt if the file is no recording.
 std::optional<RunMember> read_run_member(const std::string& path);
 
-/// Returns true if the file at `path` only lists the uncovered children of a run, and has no calls.
+/// Returns true if the file at `path` only lists children that the shim did not see, and has no calls.
 bool is_children_file(const std::string& path);
 
-/// Returns the names that the file for a recording's children may have if the recording belongs to no run:
-/// `run.children.fp32rec` for `run.fp32rec`. For `run.3.fp32rec`, whose number may be a part of the log's name, the
-/// second name is `run.3.children.fp32rec`.
+/// Returns the paths that the file for a recording's children may have if the recording belongs to no run:
+/// `run.children.fp32rec` for `run.fp32rec`. For `run.3.fp32rec`, the file is `run.children.fp32rec` or, if the user
+/// chose the number as part of the name, `run.3.children.fp32rec`.
 std::vector<std::string> possible_children_files(const std::string& path);
 
 /// The files that belong to a recording but were not read.
@@ -63,7 +62,7 @@ struct MissingFileList {
     /// The number of recordings that forked children, or processes of the run, could not make.
     std::uint32_t never_made = 0;
     bool lacks_children_file = false;
-    /// The recording that lists this one is missing. This is set for only one of the recordings in the list.
+    /// The recording that lists this one is missing. If it lists several recordings, only one of them says so.
     bool lacks_list = false;
 
     std::size_t recording_count() const { return names.size() + unnamed; }

@@ -109,7 +109,7 @@ const record::Audit& audit_of(const MergedRow& row) { return nonfinite_of(row).f
 std::string found_text(const MergedRow& row) { return std::string(nonfinite_text(audit_of(row), "NaN")); }
 
 /// Returns the number of the matrix row or matrix column in which the NaN or infinity was found. The member `place`
-/// selects row or column. Returns an empty text if alpha or beta is NaN or infinity, since it is no matrix.
+/// selects row or column. Returns an empty text if it was found in alpha or beta, which are no matrices.
 template <std::uint32_t record::Audit::*place>
 std::string place_text(const MergedRow& row) {
     const bool is_received = (audit_of(row).flags & record::audit_received) != 0;

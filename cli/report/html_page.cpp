@@ -77,7 +77,7 @@ std::string_view text_between(const char* begin, const char* end) {
     return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// How a page shows a number format: its colours on a `light` and on a `dark` page, the shape of its points in
+/// The look of a number format on a page: its colours on a `light` and on a `dark` page, the shape of its points in
 /// charts, and the hatch of its areas.
 struct FormatDrawing {
     std::string_view name, light, dark, shape, hatch;

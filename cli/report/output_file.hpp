@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 
 /// Returns an error message if a report must not be written to `path`, because it is one of `recordings` or a folder,
-/// or because its folder does not exist. Returns an empty text if it may, or if `path` is empty, which means stdout.
+/// or because its folder does not exist. Otherwise returns an empty text. An empty `path` means stdout.
 std::string problem_with_output(const std::string& path, const std::vector<std::string>& recordings);
 
 /// Writes a report piece by piece to stdout, a terminal, a pipe, a device or a file. A file is first written under

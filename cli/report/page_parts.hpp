@@ -48,9 +48,10 @@ PageDecisions page_decisions(const MergedCalls& calls, RowOrder order);
 ///   is unknown, or `calls` if there are no times either
 /// - `below`: sums of the calls that ran below FP32, or were allowed to. Its member `formats` has the numbers of
 ///   these calls by format. `allowed` is the number of these calls whose library did not say at which format they
-///   ran. `previewed` is the number of these calls that a CPU imitated. `place` is the place with most of these calls
-///   by `measure`
+///   ran. `previewed` is the number of these calls that ran on a CPU and were not only forwarded. `place` is the
+///   place with most of these calls by `measure`
 /// - `narrower`: number of calls whose operands are narrower than float32
+/// - `adds_in_fp16`, `float64`: numbers of products of float16 or bfloat16 that may add in FP16, and of float64 ones
 /// - `unknown`: number of other calls whose format is not known
 /// - `busiest`: the place whose calls took the most host time
 ///

@@ -67,8 +67,7 @@ std::string missing_events_text(const MergedProcess& process) {
 struct ProcessWarning {
     std::string_view title;
     std::string (*text)(const MergedProcess&);
-    /// True if the warning is left out with --since. Then the user measures a chosen period of a process, which may
-    /// well go on.
+    /// True if the warning is left out with --since, by which a user measures one period of a process that goes on.
     bool is_left_out_since = false;
 };
 constexpr ProcessWarning process_warnings[] = {

@@ -68,7 +68,7 @@ class RecordingPreparer {
         why_not_ = recording.subtract_earlier_copy(*earlier_);
         was_used_ = why_not_.empty();
     }
-    /// Returns an error message if the earlier file is a copy of none of the recordings; empty otherwise.
+    /// Returns an error message if the file of `--since` is a copy of none of the recordings; empty otherwise.
     std::string problem() const {
         if (earlier_ == nullptr || was_used_ || why_not_.empty()) return {};
         return fmt::format("--since: {} {}; name a copy of the recording that was made before",
@@ -107,8 +107,8 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
     return contents;
 }
 
-/// Returns an error message if rows should be grouped by keys of processes but other options forbid such groups;
-/// empty otherwise.
+/// Returns an error message if rows should be grouped by a fact of processes, such as the host, but other options
+/// forbid that; empty otherwise.
 std::string problem_with_process_keys(const ReportOptions& options) {
     const Grouping grouping = parse_grouping(options.by);
     if (!grouping.has_process_keys()) return {};
@@ -149,7 +149,7 @@ void warn_paths_cut(std::uint64_t calls) {
 /// Finds the recordings of all arguments. Returns nullopt after printing an error.
 std::optional<std::vector<std::string>> find_files(const ReportOptions& options) {
     RecordingPaths found = find_recordings(options.recordings);
-    // Metrics are written even without recordings. Otherwise the metrics of removed recordings would remain.
+    // Prometheus's file is written even without recordings. An older file would go on to count removed recordings.
     if (options.format->allows_empty && found.errors.size() == found.empty_folders) found.errors.clear();
     if (found.errors.empty() && options.since.empty()) mention_other_files_of_runs(found);
     if (print_errors_or_notes("report", found)) return std::nullopt;

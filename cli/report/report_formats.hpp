@@ -40,20 +40,20 @@ struct ReportContents {
 struct ReportView {
     RowOrder order = RowOrder::time;
     Grouping grouping;
-    std::size_t top = 0;       ///< number of rows of the longest list in a table; 0: no limit
+    std::size_t top = 0;       ///< maximum number of rows in a list of a table; 0: no limit
     int stream = -1;           ///< destination: 1 for stdout, 2 for stderr, -1 for a file
     bool is_filtered = false;  ///< a filter left out calls
-    bool is_since = false;     ///< --since left out the calls of an earlier copy
+    bool is_since = false;     ///< --since left out the calls that an earlier copy of a recording has
 };
 
 /// A function that writes a report in one format.
 using WriteReport = void(const ReportContents& contents, const ReportView& view, ReportOutput& output);
 
-/// These functions write the totals, formats and most important rows as tables for people, as JSON (docs/schema.md),
-/// and as CSV (RFC 4180) with a line for each distinct decision. If the user requested groups, the groups replace the
+/// These functions write the report as tables for people, as JSON (docs/schema.md), and as CSV (RFC 4180) with a line
+/// for each distinct decision of the shim about calls. If the user requested groups, the groups replace the
 /// decisions.
 WriteReport write_table, write_json, write_csv;
-/// Writes the page in UTF-8: some 250 KiB, and 150 bytes for each listed decision. The page loads no other files.
+/// Writes an HTML page in UTF-8: some 250 KiB, and 150 bytes for each listed decision. The page loads no other files.
 WriteReport write_html;
 /// Writes Prometheus's text format, with the calls that add_prometheus_metrics() added.
 WriteReport write_prometheus;
@@ -67,9 +67,9 @@ WriteReport write_folded, write_speedscope;
 /// allowed to, and for each of the formats of these calls. For calls without a source line, a result has their place
 /// in compiled code. Calls of unknown format have no result.
 WriteReport write_sarif;
-/// These functions write kinds of products: a batch file of oneDNN's benchdnn (`benchdnn --matmul --mode=P
-/// --batch=FILE`), a shell script that runs rocblas-bench, and CSV. Comments name products that a benchmark program
-/// cannot express.
+/// These functions write a line for each kind of product, such as gemms of one size and type: a batch file of
+/// oneDNN's benchdnn (`benchdnn --matmul --mode=P --batch=FILE`), a shell script that runs rocblas-bench, and CSV.
+/// Comments name products that a benchmark program cannot express.
 WriteReport write_benchdnn, write_rocblas_bench, write_shapes;
 
 /// A format of `fp32shim report`, with the data that it needs and the function that writes it.
@@ -86,8 +86,8 @@ struct ReportFormat {
     // The next members say how the format can be used.
     /// Relative clause for messages that says why the format has no groups; empty if it has groups.
     std::string_view why_no_groups{};
-    bool knows_processes = true;   ///< groups may use keys of processes
-    bool allows_empty = false;     ///< is written even if no recording exists or can be read
+    bool knows_processes = true;   ///< the format can group calls by facts of processes, such as the host
+    bool allows_empty = false;     ///< the report is written even if no recording exists or can be read
     WriteReport* write = nullptr;  ///< null for JSON lines, which write_json_lines() writes while it reads
 };
 
@@ -132,7 +132,7 @@ struct PathShare : CallSum {
 };
 
 /// Returns the calls by path and format, sorted by node. `listed` has the index of each row in a page's list of
-/// decisions, or -1; the calls of listed rows stay apart. If `listed` is empty, no row is listed.
+/// decisions, or -1. Calls of a listed row are not added to those of other rows. An empty `listed` lists no row.
 std::vector<PathShare> path_shares(const CallPathTree& paths, const MergedCalls& calls,
                                    const std::vector<std::int32_t>& listed = {});
 

@@ -27,7 +27,7 @@ namespace {
 struct LowPrecisionPlace {
     std::string file;  ///< path of the source file; empty: the place is known in compiled code at most
     std::uint32_t line = 0;
-    std::string name;  ///< name of the function, or the calling place in compiled code; empty: not known
+    std::string name;  ///< name of the function, or the call site in compiled code; empty: not known
     std::string format;
 
     auto operator<=>(const LowPrecisionPlace&) const = default;
@@ -39,9 +39,9 @@ struct LowPrecisionCalls {
     std::set<std::string> functions, requests;
 };
 
-/// Returns the level of a path that the tables show as `where`: the innermost source line outside packages. If the
-/// recording has no such line, returns the innermost level with a source line, or else the calling place in compiled
-/// code. Returns null if the path has none of these levels. Names such as `<string>` are no files.
+/// Returns the level of a call path that the tables show as `where`: the innermost source line outside packages. If
+/// the recording has no such line, returns the innermost level with a source line, or else the innermost call site in
+/// compiled code. Returns null if there is none of these. Levels with a file name such as `<string>` are skipped.
 const PathNode* level_shown_as_place(const CallPathTree& paths, std::uint32_t node, std::string_view where) {
     const PathNode* innermost = nullptr;
     const PathNode* calling_place = nullptr;

@@ -73,7 +73,7 @@ std::string head_text(const MergedCalls& calls) {
 /// Lines of text about processes, with the number of recordings to which each line applies.
 using LineCounts = std::map<std::string, std::uint64_t>;
 
-/// Returns the first `most` lines, each after `begin` and, with `has_number`, before its number of recordings.
+/// Returns the first `most` lines, each after `begin` and, with `has_number`, followed by its number of recordings.
 std::string lines_text(const LineCounts& lines, std::string_view begin, bool has_number, std::size_t most) {
     std::string text;
     std::size_t shown = 0;
@@ -224,7 +224,7 @@ std::string spread_text(const MergedRow& row, std::optional<std::uint64_t> time_
     return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));
 }
 
-/// Returns the known time of calls on the GPU, divided by `divisor`, as text; empty if no call was measured.
+/// Returns the time of calls on the GPU, divided by `divisor`, as text; empty if no call was measured.
 std::string gpu_time_text(const record::RecordedCounters& counters, std::uint64_t divisor) {
     return counters.gpu_samples == 0
                ? ""
@@ -299,7 +299,7 @@ const TextColumn of_call_sites[] = {
      true},
 };
 
-/// Converts a row of a table of groups to its group.
+/// Returns the group that a row of a table of groups is.
 const RowGroup& group_of(const MergedRow& row) { return static_cast<const RowGroup&>(row); }
 
 /// Returns the name and revision of a group's policy, and the first digits of its SHA-256; empty if it has no policy.
@@ -348,7 +348,7 @@ TableRows first_rows(TableRows rows, std::size_t limit) {
     return limit == 0 ? rows : rows.first(std::min(limit, rows.size()));
 }
 
-/// Returns true if the column may be set apart and has one text, not empty, in all of at least two rows.
+/// Returns true if the column may be set apart, and there are several rows, which all have the same non-empty text.
 bool is_common(const TextColumn& column, TableRows rows) {
     if (!column.is_set_apart || rows.size() < 2) return false;
     const std::string first = column.text(*rows.front());

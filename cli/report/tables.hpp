@@ -13,7 +13,7 @@ namespace fp32shim::cli {
 
 /// The limits of the lists in a report for people.
 struct TableLimits {
-    std::size_t sites = 10;  ///< number of rows of the longest list of call sites; 0: no limit
+    std::size_t sites = 10;  ///< maximum number of rows in a list of call sites; 0: no limit
     RowOrder order = RowOrder::time;
     std::string how_to_see_more = "--top 0 shows all";  ///< hint that follows a shortened list
     bool leaves_out_vectors = false;  ///< leaves out products with a vector, unless there are no other products
@@ -45,7 +45,7 @@ LimitedTable first_nonfinite_table(const MergedCalls& calls, std::size_t limit);
 /// Returns the first products of processes that received NaN or infinity, sorted by time: at most `limit` rows, or
 /// all rows if `limit` is 0.
 LimitedTable first_received_table(const MergedCalls& calls, std::size_t limit);
-/// Returns a line about lost audits; empty if none are lost.
+/// Returns a line about audits for which the recordings had no room; empty if there are none.
 std::string lost_audits_text(const MergedCalls& calls);
 
 /// Returns lost_audits_text() followed by audit_table() as text; empty without audits.
@@ -65,8 +65,8 @@ constexpr ColumnCondition if_any = ColumnCondition::where_one_has_it,
 /// last of the ranks. Counts, times, functions, sizes, lines and precisions have no rank and are never left out.
 enum ColumnRank : std::uint8_t { no_rank, why, module, way, route, detail, spread };
 
-/// A column of a table: its title, and a function that returns the text of a row. In a table of groups, rows are
-/// groups.
+/// A column of a table: its title, and a function that returns the text of a row. In a table of groups, each row is a
+/// RowGroup.
 struct TextColumn {
     TextTable::Column head;
     std::string (*text)(const MergedRow&);
@@ -76,9 +76,9 @@ struct TextColumn {
 using TextColumns = std::vector<TextColumn>;
 using TableRows = std::span<const MergedRow* const>;
 
-/// Returns the columns with which all tables begin: calls, host time, then its mean and spread.
+/// Returns the columns with which all tables begin: calls, then host time and time on the GPU, each with its mean.
 std::span<const TextColumn> amount_columns();
-/// Returns the further columns of a table of groups.
+/// Returns the columns that follow amount_columns() in a table of groups.
 std::span<const TextColumn> group_text_columns();
 
 /// Returns a table of rows, in the given order. The rows must outlive the table. With `leaves_out_common`, columns

@@ -10,7 +10,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// The row of the report, and the format of its timeline, to which the events of one recorded row are added.
+/// The row of the report, and the format of its timeline, to which the single calls of a recorded row are added.
 struct EventTarget {
     bool is_known = false;
     bool passes = false;

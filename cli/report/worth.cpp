@@ -1,5 +1,5 @@
-// Estimates the most that faster products could gain (Amdahl's law), and the gain of TF32 on GPUs by published peak
-// rates and by own measurements.
+// Estimates the most that faster products could gain (Amdahl's law), and the gain of TF32 on GPUs, by published peak
+// rates and by measurements on one GPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -69,7 +69,7 @@ struct GpuGain {
     double least = 0, most = 0;
     std::uint64_t wall_ns = 0, gpu_ns = 0;  ///< sums over all GPUs that `gpus` counts
     std::uint64_t samples = 0;              ///< number of calls that were measured
-    std::uint64_t known_calls = 0;          ///< number of calls for which these measured calls stand
+    std::uint64_t known_calls = 0;          ///< number of calls whose time is estimated from the measured calls
     std::uint64_t calls = 0;                ///< number of all calls
     std::int32_t device = -1;               ///< number of the GPU that was added last
     bool is_known = true;                   ///< the names of all GPUs that `gpus` counts are known

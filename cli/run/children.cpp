@@ -38,8 +38,8 @@ std::uint64_t random_number() {
     return number == 0 ? 1 : number;
 }
 
-/// Returns the name of the file beside the log that lists uncovered children; empty if the name would be too long. No
-/// file has this name yet, unless it is the file of the outer `fp32shim run`.
+/// Returns the name of the file beside the log that lists children which the shim does not cover; empty if the name
+/// would be too long. No file has this name yet, unless it is the file of the outer `fp32shim run`.
 std::string children_file_name(const std::string& log_path, const record::ProcessFacts& facts,
                                std::string_view outer) {
     std::array<char, record::path_capacity> log;
@@ -58,7 +58,8 @@ std::string children_file_name(const std::string& log_path, const record::Proces
 }
 
 /// Makes the file for the children of a run. Returns false if the file could not be made. If its folder does not
-/// exist, prints a message too. The program starts all the same, because maybe only it can fill in the folder's name.
+/// exist, prints a message too. The program starts all the same, because the log's folder may have a placeholder that
+/// only the program can fill in.
 bool make_children_file(const std::string& path, std::uint64_t run) {
     const int descriptor = record::open_children_file({path.c_str(), -1, run});
     if (descriptor >= 0) close(descriptor);

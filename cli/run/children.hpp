@@ -20,9 +20,9 @@ enum class ProgramProcess : bool { own, child };
 /// cover.
 class RunChildrenFile {
   public:
-    /// Chooses a number for this run and a file for uncovered children, and puts both into `environment`. Does
-    /// nothing if `log_path` is not the name of a recording. `is_own` is true if this run named the log. If it is
-    /// false and there is an outer `fp32shim run`, the number and the file of the outer run are used.
+    /// Chooses a number for this run and a file for children that the shim does not cover, and puts both into
+    /// `environment`. Does nothing if `log_path` is not the name of a recording. `is_own` is true if this run named
+    /// the log. If it is false and there is an outer `fp32shim run`, uses the number and the file of the outer run.
     RunChildrenFile(const std::string& log_path, bool is_own, ProgramProcess process, ProcessEnvironment& environment,
                     const record::ProcessFacts& facts);
 
@@ -31,16 +31,16 @@ class RunChildrenFile {
     /// Returns true if this command waits for the program and has made the file, in which processes count their
     /// recordings. This command then has to note the end of the run.
     bool is_awaited() const { return is_awaited_; }
-    /// Returns the path of the file for uncovered children; empty if there is none. If no command waits for the
-    /// program, the file is made when the first uncovered child starts.
+    /// Returns the path of the file; empty if there is none. If no command waits for the program, the file is made
+    /// when the first child that the shim does not cover starts.
     const std::string& path() const { return path_; }
-    /// Removes the file. Is called if the program could not be started.
+    /// Removes the file, after the program could not be started.
     void remove_file() const;
 
     /// Notes in the file that the shim does not cover `program`, and why.
     void add_unseen_program(const std::string& program, record::WhyUnseen why) const;
 
-    /// Returns the uncovered children that the file lists.
+    /// Returns the children that the file lists.
     std::vector<record::RecordedChild> read_children() const;
 
   private:

@@ -20,14 +20,14 @@ inline bool wants_nvtx_ranges(const policy::Policy& policy) {
     return !policy.disabled && policy.wants(policy::LocationSource::nvtx);
 }
 
-/// Makes the shim's library the receiver of NVTX ranges if the policy needs ranges. If the variable already names
-/// another library, such as a profiler's, it is left alone. Returns a warning if rules by scope therefore miss the
-/// ranges; otherwise an empty text.
+/// Makes the shim's library the receiver of NVTX ranges if the policy needs ranges. If nvtx_variable already names
+/// another library, such as a profiler's, leaves the variable alone. Returns a warning if rules by scope therefore
+/// miss the ranges; otherwise an empty text.
 std::string set_nvtx_receiver(const policy::Policy& policy, const std::string& library,
                               ProcessEnvironment& environment);
 
 /// Puts the folder of fp32shim's start-up file for Python first on PYTHONPATH, if the policy needs PyTorch modules or
-/// products of JAX, which are recorded with those of oneDNN. If the policy needs modules, also adds `torch` to
+/// products of JAX, which its setting for oneDNN asks for too. If the policy needs modules, also adds `torch` to
 /// FP32_MATMUL_WHERE, which the start-up file reads. Returns the reason if the file could not be used; otherwise an
 /// empty text.
 std::string add_python_startup_file(const policy::Policy& policy, ProcessEnvironment& environment);

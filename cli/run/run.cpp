@@ -80,7 +80,7 @@ std::vector<std::string> option_words(const RunOptions& options) {
 }
 
 /// Sets the floor unless the environment has a stricter one. A value that cannot be read, perhaps a misspelt fp32, is
-/// kept, so that an error is reported for it. It is replaced only by the floor fp32, because no floor is stricter.
+/// kept, so that an error is reported for it. Only the floor fp32 replaces it, because no floor is stricter.
 void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
     const std::string known = environment.get("FP32_MATMUL_FLOOR");
     const auto current = policy::parse_floor(known);
@@ -162,8 +162,8 @@ std::string problem_with_existing_log(const RunOptions& options, const record::P
 }
 
 /// Returns an error that prevents the program's start, or an empty text. A log that cannot be written is an error if
-/// --log names it. If FP32_MATMUL_LOG names it, it is an error with --pin and otherwise a warning. If a policy names
-/// it, perhaps for a whole fleet, the shim itself warns.
+/// --log names the log. If FP32_MATMUL_LOG names it, such a log is an error with --pin and otherwise a warning. If a
+/// policy names it, perhaps for a whole fleet, the shim itself warns.
 std::string problem_with_log(const RunOptions& options, const policy::Policy& policy,
                              const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
@@ -266,8 +266,8 @@ struct ProgramLaunch {
     const PreloadObstacle& unseen;
     ProcessEnvironment& environment;
 
-    /// Chooses the file for uncovered children. If the shim does not cover the program itself, notes this in the
-    /// file.
+    /// Chooses the file for children that the shim does not cover. If it does not cover the program itself, notes
+    /// this in the file.
     RunChildrenFile children(const std::string& log_path, bool is_own_log, ProgramProcess process) const {
         RunChildrenFile children(log_path, is_own_log, process, environment, facts);
         if (!unseen.text.empty()) children.add_unseen_program(program.path, unseen.why);
@@ -374,7 +374,7 @@ int run_with_summary(const ProgramLaunch& launch, const std::string& log) {
 }
 
 int start_program(const ProgramLaunch& launch) {
-    // Only the first of several ranks prints a summary.
+    // Of several ranks (MPI), only the first prints a summary.
     const bool has_summary = !launch.policy.disabled && !launch.options.quiet && launch.facts.rank <= 0;
     choose_compilation_cache(launch.policy, launch.facts, has_summary, launch.environment);
     const std::string log = launch.policy.disabled ? std::string() : log_path_here(launch.options, launch.policy);

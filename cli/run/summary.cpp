@@ -28,9 +28,9 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Lists the bypasses that libraries contain, such as `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out
-/// libraries whose products are recorded. Also leaves out gaps in the recording, such as libraries that were loaded
-/// too late, because `verify` reports gaps.
+/// Lists the bypasses (code that multiplies without the shim) in libraries, such as `oneDNN in libtorch_cpu.so,
+/// NNPACK in libnnpack.so`. Leaves out libraries whose products are recorded. Also leaves out gaps in the recording,
+/// such as libraries that were loaded too late, because `verify` reports gaps.
 std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     const std::vector<std::string_view> libraries = bypass_names();
     constexpr std::size_t most = 6;
@@ -155,7 +155,7 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
     if (!has_calls_ || words.size() > longest) return {};
     std::vector<std::pair<std::string, std::string_view>> commands;
     if (!has_temporary_folder()) {
-        std::string names;  // stays empty if the recordings are kept, because commands find kept recordings
+        std::string names;  // stays empty if the recordings are in .fp32shim, where commands find them by themselves
         if (kept_folder().empty())
             names = recordings.size() == 1 ? " " + quote_shell_path(recordings.front()) : " RECORDINGS";
         commands = {{"report -o report.html" + names, "all of it, as a page"},

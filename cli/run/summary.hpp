@@ -18,8 +18,8 @@ class RunSummary {
   public:
     /// Prepares the summary. `log_path` is the log's name in the settings; it may have placeholders, or be relative
     /// to this process's folder. If it is empty, `environment` is changed so that the program records into a folder
-    /// that is kept. If `keeps` is false, or no folder can be kept here, the program records into a temporary folder
-    /// in $TMPDIR. If the log is not a recording, there is no summary, because a process has only one log.
+    /// in .fp32shim, which is kept. If `keeps` is false, or no folder can be kept there, the program records into a
+    /// temporary folder in $TMPDIR. If the log is not a recording, there is no summary: a process has only one log.
     RunSummary(const std::string& log_path, bool keeps, ProcessEnvironment& environment);
     ~RunSummary();
     RunSummary(const RunSummary&) = delete;
@@ -54,14 +54,15 @@ class RunSummary {
     bool has_single_precision() const { return has_single_precision_; }
     /// Returns true if summarize() found a rule that decided no call.
     bool has_unused_rule() const { return has_unused_rule_; }
-    /// Returns a text with the bypasses that processes of the run had loaded; empty if there are none.
+    /// Returns a text with the bypasses (code that multiplies without the shim) in files that processes of the run
+    /// had loaded; empty if there are none.
     const std::string& bypasses() const { return bypasses_; }
     /// Returns true if a process of the run had loaded cuDNN and a GPU's driver, and nothing switched cuDNN's TF32
     /// off.
     bool may_use_tf32_of_cudnn() const { return may_use_tf32_of_cudnn_; }
 
     void remove_temporary_recordings();
-    /// Removes the folders that were made for recordings. Is called if the program could not be started.
+    /// Removes the folders that were made for recordings, after the program could not be started.
     void remove_folder();
 
   private:

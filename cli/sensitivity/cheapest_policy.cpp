@@ -67,7 +67,7 @@ class PolicySearch {
         return shown;
     }
 
-    /// Returns the sum, over all places that run below FP32, of the place's work multiplied by the place's level.
+    /// Returns a measure of what a policy saves: the sum, over places that run below FP32, of their work times level.
     double saving_of(const Levels& levels) const {
         double saving = 0;
         for (std::size_t place = 0; place < levels.size(); ++place)

@@ -26,7 +26,7 @@ struct SensitivityResult {
     FoundPolicy found{};        ///< the policy file that was written
     PolicySettings settings{};  ///< settings of the policy that is to be written
     std::vector<std::string>
-        untried{};  ///< places for which all later exact runs made fewer calls of some group than the first exact run
+        untried{};             ///< places with a group that had fewer calls in each later exact run than in the first
     std::string dependence{};  ///< sentence on whether the output depends on products; empty if the runs have shown
                                ///< that it does
     std::vector<std::string> left_files{};  ///< files of the working folder that changed during the runs

@@ -21,7 +21,7 @@ struct ProgramPlace {
     Subset groups;
     std::uint64_t calls = 0;  ///< number of the place's calls in the first run
     double work = 0;          ///< number of floating-point operations of these calls
-    bool is_untried = false;  ///< no later exact run made as many calls of some group of the place as the first one
+    bool is_untried = false;  ///< some group of the place had fewer calls in each later exact run than in the first
 };
 
 /// Divides all groups of products into places, in the order of GroupList::split(). `by` says by what places are
@@ -38,8 +38,8 @@ struct PlannedRun {
 /// The value of OutputDistance::problem for a run that was not made.
 constexpr const char* not_tried = "not tried";
 
-/// The result of one run: the distance of its output from the exact output, and the groups that ran below FP32. The
-/// distance is infinite if the run did not end with status 0.
+/// The result of one run: the distance of its output from the exact output, and the formats in which its products
+/// ran. The distance is infinite if the run did not end with status 0.
 struct MeasuredRun : OutputDistance {
     PlannedRun planned{};
     bool was_lowered = false;  ///< at least one product ran below FP32

@@ -201,8 +201,8 @@ class SensitivityAnalysis {
             check_dependence();
     }
 
-    /// Runs the command with only `groups` lowered, to the coarsest precision. Returns nullopt if none of them can
-    /// run at that precision.
+    /// Runs the command with only `groups` lowered, to the coarsest precision. Returns nullopt if no group can run at
+    /// that precision.
     std::optional<MeasuredRun> run_coarsest(const Subset& groups) {
         if (groups.empty() || !trials_.is_on_cpu()) return std::nullopt;
         const std::string coarsest(coarsest_precision);
@@ -367,10 +367,10 @@ class SensitivityAnalysis {
                });
     }
 
-    /// Repeats the run in which a single lowered place changed the output most, so that no place is blamed for chance
-    /// that the few exact runs have not shown. If no such run changed the output, repeats the run with all products,
-    /// or all except those of one place, lowered that changed it most. Repeats the run three times, but only once for
-    /// a single place if lowering all products to the same precision has changed the output, too.
+    /// Among the runs with a single place lowered, repeats the one that changed the output most, so that no place is
+    /// blamed for chance that the few exact runs have not shown. If none of them changed the output, repeats such a
+    /// run among those with all products lowered, or all except those of one place. Repeats the run three times, but
+    /// a single place's only once if lowering all products to the same precision has changed the output, too.
     void confirm_largest() {
         std::vector<std::pair<const MeasuredRun*, int>> alone_moved,
             others_moved;  // pairs of a run and how often it is to be repeated
@@ -420,7 +420,7 @@ class SensitivityAnalysis {
     const WorkingFolderSnapshot folder_;
     GroupList groups_;
     std::vector<std::string>
-        untried_;  ///< places for which all later exact runs made fewer calls of some group than the first exact run
+        untried_;  ///< places with a group that had fewer calls in each later exact run than in the first
     SensitivityMeasurements measured_;
     std::vector<PlaceDigits> digits_;  ///< empty without --perturb
     std::string dependence_;  ///< sentence on whether the output depends on products; empty if the runs have shown

@@ -52,9 +52,9 @@ std::string call_site_for_rules(std::string_view path, std::uint64_t offset, con
 
 /// Looks up addresses and keeps all answers. Each file is opened once. Debug information may be in the file, even
 /// compressed or split, or in separate files beside it or under /usr/lib/debug. The network is never used. Files may
-/// be malicious, so a WorkerProcess reads their symbols and debug information; its conditions for threads apply here,
-/// too. If a file crashes the worker or keeps it busy for more than 30 seconds, only its function names are read. If
-/// that fails too, nothing is read.
+/// be malicious, so a WorkerProcess reads their symbols and debug information; the rules about threads that
+/// WorkerProcess has apply here, too. If a file crashes the worker or keeps it busy for more than 30 seconds, only
+/// the file's function names are read. If that fails too, nothing is read.
 class SourceLocator {
   public:
     SourceLocator();

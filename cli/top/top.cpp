@@ -219,8 +219,8 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
     return grouping;
 }
 
-/// Reads the decisions of a process into `seen`, as rows or in groups. `seconds` is the time since the previous
-/// update, for the rates of groups, which `rates` computes.
+/// Reads the decisions of a process into `seen`, as rows or in groups. `rates` computes the rates of the groups.
+/// `seconds` is the time since the previous update.
 void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRateMeter& rates,
                 NativeLocator& locations, ProcessSnapshot& seen) {
     locations.locate_rows_of(recording, false);

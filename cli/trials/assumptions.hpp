@@ -84,7 +84,7 @@ std::string last_lines_of(const std::string& output);
 /// Returns the error that ends a search because no product of `types` was recorded.
 SearchAborted no_product_seen_error(const RecordedProducts& products, TriedTypes types);
 
-/// Returns the error that ends a search because no product ran below FP32. The error names the most frequent reason.
+/// Returns the error that ends a search because no product was lowered. The error names the most frequent reason.
 SearchAborted nothing_lowered_error(const RecordedProducts& products, std::string_view precision);
 
 }  // namespace fp32shim::cli

@@ -37,7 +37,7 @@ struct ChangedRow {
         worst{};  ///< name of the number of an array that changed most; empty if the row is a number of a text
     double worst_change = 0;  ///< relative change of the number named by `worst`
     double change = 0;        ///< relative change of the number, or of the norm of the array
-    double noise = 0;         ///< largest change of the row from the first exact run to another
+    double noise = 0;         ///< largest change of the row from the first exact run to another exact run
     bool counts = true;       ///< false if the exact runs differ too much in this row
 };
 

@@ -67,9 +67,9 @@ std::string end_of_file(const std::string& path) {
     return text;
 }
 
-/// Starts the command line `words` as `process`, in its own process group and with the signal mask `mask`. The stdout
-/// of the process goes to the file `output`, and its stderr to `errors`, which may be the same file. Returns 0 or an
-/// errno.
+/// Starts the command line `words` in its own process group and with the signal mask `mask`, and sets `process` to
+/// the process id. The stdout of the process goes to the file `output`, and its stderr to `errors`, which may be the
+/// same file. Returns 0 or an errno.
 int spawn(const std::vector<std::string>& words, const std::string& output, const std::string& errors,
           const sigset_t& mask, pid_t& process) {
     posix_spawn_file_actions_t files;

@@ -1,4 +1,4 @@
-// The options, the beginning and the end of the commands `bisect` and `sensitivity`, and the policy that they write.
+// The parts that the commands `bisect` and `sensitivity` share: options, beginning and end, and the written policy.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -49,8 +49,8 @@ class TrialStateFile {
     /// Returns the next run with the request checksum `request` that an interrupted search has left in the file, or
     /// nothing if there is none.
     std::optional<Trial> take_trial(const std::string& request);
-    /// Writes the checksum of the exact run's numbers, unless the file has one already. Returns false if that one is
-    /// different.
+    /// Writes the checksum of the exact run's numbers, unless the file has one already. Returns false if the file has
+    /// a different one.
     bool matches_or_keeps_reference(const std::string& checksum);
     /// Returns the number of runs that an interrupted search has left in the file.
     std::size_t earlier_run_count() const { return earlier_runs_; }

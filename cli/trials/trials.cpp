@@ -236,7 +236,8 @@ void TrialRunner::check_reference() {
         exit_code::usage, true};
 }
 
-/// Keeps the versions of the input files that the first run has not changed, and of the source files of products.
+/// Writes to the state file the versions of the input files that the run has not changed, and of the source files of
+/// products.
 void TrialRunner::keep_input_versions(const RecordedProducts& products) {
     constexpr std::uint64_t most_runs = 2;  // one exact and one lowered run; later runs have the same source files
     if (run_count() > most_runs) return;

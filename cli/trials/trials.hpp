@@ -36,9 +36,8 @@ struct TrialSettings {
 
 /// The purpose of a run.
 enum class RunPurpose : std::uint8_t {
-    answer,     ///< the run answers a question of the search, and its result is kept
-    reference,  ///< all products are exact, and other runs are compared with this run's numbers; the first run has
-                ///< this purpose
+    answer,           ///< the run answers a question of the search, and its result is kept
+    reference,        ///< all products are exact, and other runs are compared with this run's numbers
     fresh_reference,  ///< a reference that is made even if the state file has one, because all of its numbers are
                       ///< needed
     check             ///< the run confirms the result of an earlier run, so it is always made anew
@@ -74,8 +73,8 @@ class TrialRunner {
     /// Sets the number of runs that the whole search is expected to need, for the progress display. 0 means unknown.
     void expect_run_count(std::uint64_t total) { expected_ = total; }
     std::uint64_t expected_run_count() const { return expected_; }
-    /// Tells the user what the run with the number `number`, counted from 1, lowered, and its result. Does nothing if
-    /// the run came from the state file.
+    /// Prints what the run with the number `number`, counted from 1, has lowered (`what`), and its result. Does
+    /// nothing if the run came from the state file.
     void report_run(std::uint64_t number, std::string_view what, std::string_view result);
     /// Returns a message that says that a signal has ended the search.
     std::string interruption_text() const;
@@ -114,7 +113,7 @@ class TrialRunner {
 std::string requested_precision(const std::string& precision);
 
 /// Returns the request of a run in which only the groups of products in `lowered` run at the settings' precision, and
-/// all others are exact. If `calls` is set, only these calls of the group that `calls` names are lowered.
+/// all others are exact. If `calls` is a range of calls of one group, only this range of the group is lowered.
 RunRequest request_lowering_only(const GroupList& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 /// Returns the request of a run in which all products run at the settings' precision, except the groups in `exact`.

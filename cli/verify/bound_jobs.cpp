@@ -1,5 +1,5 @@
 // Judges each job by its floor, which is the lowest format that the job was allowed to use when it was recorded.
-// `fp32shim verify` does this if its options ask for nothing else, such as --at-least.
+// `fp32shim verify` does this unless an option such as --at-least asks for something else.
 
 #include <fmt/format.h>
 #include <pwd.h>
@@ -37,7 +37,7 @@ struct JobWithFloor {
     std::string summary{};               ///< summary of what is known of the job's calls
     std::vector<std::string> reasons{};  ///< reasons why the job is not shown to have kept its floor
     bool lacks_rule = false;             ///< a rule of its policy decided no call
-    bool is_judged = true;               ///< false for a job of which only an uncovered program or a problem is known
+    bool is_judged = true;               ///< false if only a program without the shim or a problem is known of it
 
     /// Returns true if the policy itself took the floor away, so that there is nothing to judge.
     bool is_excepted() const { return has_no_floor() && !exception.empty(); }
@@ -197,8 +197,8 @@ std::vector<JobWithFloor> judge_jobs(const RecordingPaths& found, const std::vec
         } else
             jobs.push_back(std::move(job));
     });
-    // A file that lists uncovered children belongs to each job of its run. If no run made the file, it belongs to the
-    // jobs with the same id, or to the job whose recording has the same name without `.children`.
+    // A file that lists children without the shim belongs to each job of its run. If no run made the file, it belongs
+    // to the jobs with the same id, or to the job whose recording has the same name without `.children`.
     for (const JobWithFloor& file : children) {
         const std::string path = file.recordings.front(), stem = path.substr(0, path.rfind(".children."));
         bool is_alone = true;

@@ -319,7 +319,8 @@ void add_files(const record::RecordedObjectList& objects, std::uint16_t pins, st
             recording);
 }
 
-/// Adds the bypasses of processes that ended without a recording, because they made no call that the shim sees.
+/// Adds the bypasses of processes that ended without a recording, because they made no call that the shim sees or
+/// changed their own log.
 void add_marks(const MergedProcess& process, BypassScanner& files, BypassCollector& bypasses) {
     for (const record::UnrecordedProcess& mark : process.marks) {
         const std::string remark = fmt::format(

@@ -14,8 +14,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the floor that a format meets; nullopt if the format is unknown. With --allow-bf16x9, bf16x9 meets fp32.
-/// `bits` is the number of bits that an emulation of float64 kept (record::DecisionEvent::mantissa_bits).
+/// Returns the strictest floor (lowest allowed format) that a format meets; nullopt if it is unknown. With
+/// --allow-bf16x9, bf16x9 meets fp32. `bits` is the number of bits that an emulation of float64 kept.
 std::optional<policy::Floor> floor_met_by_format(policy::AppliedFormat format, std::string_view function, int bits,
                                                  const VerifyOptions& options) {
     if (format == policy::AppliedFormat::bf16x9 && options.allow_bf16x9) return policy::Floor::fp32;
@@ -64,8 +64,8 @@ std::string launches_text(const MergedRow& row) {
                        row.caller_to_provider_text(), row.where.empty() ? "" : ", ", row.where);
 }
 
-/// Describes the calls of a row that is no kernel. For XLA, these are compilations, because nobody counts how often
-/// the compiled products run.
+/// Describes the calls of a row that is no kernel. For XLA, these are compilations, because a recording does not tell
+/// how often the compiled products ran.
 std::string calls_text(const MergedRow& row) {
     return fmt::format("{} of {} {} ({}{}{})", counted(row.counters.calls, row.is_xla() ? "compilation" : "call"),
                        row.function, row.size_text(), row.caller_to_provider_text(), row.where.empty() ? "" : ", ",

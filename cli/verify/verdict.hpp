@@ -48,13 +48,13 @@ inline constexpr Verdict shown = {"shown", "Shown", Colour::green, exit_code::ok
 inline constexpr Verdict violated = {"violated", "Violated", Colour::red, exit_code::finding};
 inline constexpr Verdict inconclusive = {"inconclusive", "Inconclusive", Colour::yellow, exit_code::inconclusive};
 
-/// The meaning of a possible bypass, which is code that multiplies without the shim, for the verdict.
+/// The effect on the verdict of a possible bypass, which is code that multiplies without the shim.
 enum class BypassStanding : std::uint8_t {
-    open,      ///< something may have multiplied unseen
+    open,      ///< the bypass may have multiplied unseen, so the verdict cannot be `shown`
     assumed,   ///< the option --assume-unused names the bypass
     recorded,  ///< the bypass's products are among the recorded calls
     float32,   ///< the bypass always multiplies at float32
-    examined,  ///< the bypass is an uncovered child whose file has nothing that is known to multiply
+    examined,  ///< the bypass is a child without the shim, whose file has nothing that is known to multiply
 };
 /// A list of possible bypasses: its key in JSON, and its title in which `{}` stands for ` below fp32`.
 struct BypassList {
@@ -108,8 +108,8 @@ inline constexpr std::size_t kernel_kinds = 6;
 struct KernelSummary {
     /// The names of the kernels by KernelKind. Each kernel is named once, by its worst kind.
     std::array<std::vector<std::string>, kernel_kinds> names;
-    std::uint64_t launches = 0;  ///< number of launches, without replays of graphs
-    std::uint64_t replays = 0;   ///< number of replays of graphs
+    std::uint64_t launches = 0;  ///< number of launches, without replays of CUDA graphs
+    std::uint64_t replays = 0;   ///< number of replays of CUDA graphs
 
     std::size_t kernel_count() const;
     const std::vector<std::string>& names_of(KernelKind kind) const { return names[static_cast<std::size_t>(kind)]; }

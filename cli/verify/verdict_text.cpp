@@ -86,7 +86,7 @@ std::string recordings_prefix(const std::vector<std::string>& recordings, const 
     return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
 }
 
-/// The maximum number of recordings with violations that are listed. Further recordings are only counted.
+/// The maximum number of entries in a list of violations, recordings, kernels or jobs. Further ones are only counted.
 constexpr std::size_t max_violators = 20;
 
 /// Returns an indented line for each of the first violations of a recording.

@@ -71,8 +71,8 @@ class RecordedRun {
         return {first, count};
     }
 
-    /// Returns a text about recordings of the run that are not here; empty if all are here. The end of the run tells
-    /// how many recordings were made on the machine where `fp32shim run` waited.
+    /// Returns a text about recordings of the run that are not here; empty if all are here. The note of the run's end
+    /// tells how many recordings were made on the machine where `fp32shim run` waited.
     std::string missing_text() const {
         const auto is_counted = [&](const RunRecording& member) {
             const auto& end = member.facts.run_end;
@@ -119,7 +119,7 @@ class RecordedRun {
 };
 
 /// Returns the reasons why the recordings at `paths` may be only a part of the recordings of their runs: the end of a
-/// run is not noted, some of its processes still run, or it made further recordings.
+/// run is not noted, some of the run's processes still run, or the run made further recordings.
 std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::string>& paths) {
     std::map<std::uint64_t, std::vector<RunRecording>> by_run;
     for (const std::string& path : paths) {
