@@ -49,8 +49,7 @@ bool matches_line(const std::vector<std::string>& globs, const PythonStackLines*
 std::string glob_for_any_line(std::string_view where);
 
 /// Returns true if `conditions` have no `text`, or if one glob of `text` matches the text of the source line that
-/// asked for the call. If that text cannot be read, the result is true if `where` names a line number and matches the
-/// call.
+/// asked for the call. If that text cannot be read, returns true if `where` has a line number and matches the call.
 bool matches_text(const Conditions& conditions, const MatmulCall& call);
 
 /// Returns the smallest of m, n and k, or -1 if all three are unknown.

@@ -34,8 +34,7 @@ struct Decision {
     std::int32_t rule = -1;                ///< the index in Policy::rules of the winning rule, or -1 if no rule won
     Reason reason = Reason::as_requested;  ///< the reason why `precision` differs from `requested`
     AlgorithmLimits algorithms{};          ///< limits on the algorithm that runs a product of cublasLt
-    std::int32_t algorithm_rule = -1;      ///< the index of the rule that set limits in `algorithms`, or -1 if none
-                                           ///< did
+    std::int32_t algorithm_rule = -1;      ///< the index of the rule that set limits, or -1 if none did
     Accumulate accumulate = Accumulate::as_called;  ///< the type in which a half product on a GPU adds
 
     bool operator==(const Decision&) const = default;
@@ -84,8 +83,8 @@ bool decides_for_dtype(const Rule& rule, Dtype dtype);
 /// Returns true if the rule's `when` holds for the call and its `unless` does not hold, whatever the rule decides.
 bool conditions_match(const Rule& rule, const MatmulCall& call, const ProcessDescription& process);
 
-/// Returns true if the rule applies to the call and can decide about products of its type. `fp32shim report` and
-/// `log` use this function, too.
+/// Returns true if the rule applies to the call and can decide about products of its type. Used by `fp32shim report`
+/// and `log`, too.
 bool decides_call(const Rule& rule, const MatmulCall& call, const ProcessDescription& process);
 
 }  // namespace fp32shim::policy

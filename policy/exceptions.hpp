@@ -59,8 +59,7 @@ struct FloorExceptionJudge {
     const Environment& environment;
     const JobIdentity* applicant;  ///< the process to judge; nullptr means this process, whose facts are gathered for
                                    ///< the first exception
-    std::vector<Diagnostic>& warnings;  ///< receives warnings about names of users and groups that are unknown on
-                                        ///< this machine
+    std::vector<Diagnostic>& warnings;  ///< receives warnings about unknown names of users and groups
     std::optional<JobIdentity> gathered{};
 
     /// Returns the first exception that holds, or nullptr if none does.

@@ -14,8 +14,7 @@ namespace fp32shim::policy {
 /// is tried at 64 offsets of the text at once.
 bool glob_matches(std::string_view pattern, std::string_view text);
 
-/// Returns true if every `[` that opens a set is closed. A pattern in which a `[` is not closed would match
-/// unexpected texts.
+/// Returns true if every `[` that opens a set is closed. A pattern with a stray `[` would match unexpected texts.
 bool glob_is_well_formed(std::string_view pattern);
 
 }  // namespace fp32shim::policy

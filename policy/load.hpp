@@ -41,9 +41,8 @@ struct JobIdentity;
 
 /// Facts that load_policy() needs besides the environment. The site's policy is the file for all users of a machine.
 struct PolicyLoadOptions {
-    std::string site_policy = "/etc/fp32shim/policy.toml";  ///< the path of the site's policy; if it is empty, or
-                                                            ///< there is no such file, the machine has no site's
-                                                            ///< policy
+    std::string site_policy = "/etc/fp32shim/policy.toml";  ///< the path of the site's policy; there is none if the
+                                                            ///< path is empty or the file does not exist
     bool elevated = false;  ///< true in setuid and similar programs, where nothing is read or reported
     uid_t site_owner = 0;   ///< the user who must own the site's policy and who alone may write it: root
     /// The process for which exceptions may hold; nullptr means this process.

@@ -26,8 +26,8 @@ struct NumberRange {
 struct Conditions {
     std::vector<std::string> function, caller, executable, command, host, scope, where, text, call_site,
         stack;  ///< lists of globs; at least one glob of each list must match
-    /// The globs of `where` with `*` in place of the line number, such as `train.py:* forward`. They are used instead
-    /// of `where` if `text` is set.
+    /// The globs of `where` with `*` as the line number: `train.py:* forward`. Used instead of `where` if `text` is
+    /// set.
     std::vector<std::string> where_of_any_line;
     std::vector<Device> device;
     std::vector<Dtype> dtype;
@@ -126,8 +126,7 @@ inline constexpr std::uint8_t max_native_frames = 64;
 /// A set of location sources: the sum of their bits.
 struct LocationSourceSet {
     std::uint8_t bits = 0;
-    std::uint8_t native_frames = 0;  ///< the number of native callers to read, at least 2; 0 means that only the call
-                                     ///< site is read
+    std::uint8_t native_frames = 0;  ///< the number of native callers to read, at least 2; 0: only the call site
 
     bool has(LocationSource source) const { return (bits & static_cast<std::uint8_t>(source)) != 0; }
     bool operator==(const LocationSourceSet&) const = default;
@@ -202,8 +201,7 @@ struct Policy {
     std::string log_group;          ///< the group that owns the log; empty for the process's own group
     bool log_onednn = false;        ///< true if the products that oneDNN computes in the process are to be recorded
     bool log_kernels = false;       ///< true if the kernels that are launched on GPUs are to be recorded
-    bool log_vectors = false;       ///< true if products of a matrix and a vector are to be recorded even if they run
-                                    ///< as called
+    bool log_vectors = false;       ///< true if products with a vector are to be recorded even if they run as called
     std::uint32_t log_gpu_times = 64;  ///< one product in this many is timed on its GPU; 0 means that none is
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1

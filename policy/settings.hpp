@@ -15,8 +15,7 @@ namespace fp32shim::policy {
 /// the environment. Each source overwrites the settings that it has, but the strictest floor stays.
 struct PolicyDraft : Policy {
     FloorExceptionJudge* judge = nullptr;  ///< judges exceptions to floors; nullptr if no exception may hold
-    /// The value of the key tf32_rounding; absent if no file has the key, so that `accumulation` decides the
-    /// rounding.
+    /// The key tf32_rounding; absent if no file has it, so that `accumulation` decides the rounding.
     std::optional<Tf32Rounding> asked_tf32_rounding;
     std::optional<bool> file_allows_bf16x9;  ///< the key allow_bf16x9 in [limits] of the file that was read last
     /// False if a file forbids BF16x9: by the key allow_bf16x9, or by a floor of bf16x9 or fp32 without that key.

@@ -24,8 +24,7 @@ class ComparisonBudget {
     std::size_t left_ = 4'000'000;
 };
 
-/// Returns true if the list `broad` allows everything that the list `narrow` allows, where `covers` compares two
-/// elements. An empty list allows everything.
+/// Returns true if the list `broad` allows all that the list `narrow` allows. An empty list allows everything.
 template <class T, class Covers>
 bool covers_list(const std::vector<T>& broad, const std::vector<T>& narrow, ComparisonBudget& budget,
                  const Covers& covers) {

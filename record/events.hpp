@@ -73,8 +73,7 @@ StartEvent make_start_event(std::string_view version, const policy::Policy& poli
 /// One level of the call path of a product: a line of a Python function, or a location in a program or library.
 struct StackFrame {
     std::string_view file;      ///< path of the source file, or of the loaded program or library
-    std::string_view function;  ///< name of the Python function, qualified if Python is 3.11 or newer; empty for
-                                ///< compiled code
+    std::string_view function;  ///< name of the Python function, qualified from Python 3.11 on; empty: compiled code
     std::uint32_t line = 0;     ///< line in the source file, from 1; 0: unknown
     std::uint32_t offset = 0;   ///< return address in a program or library, in bytes from its load address
 };

@@ -44,8 +44,7 @@ struct Fingerprint {
 struct OperandHashes {
     std::uint64_t a = 0;
     std::uint64_t b = 0;
-    std::uint64_t c = 0;  ///< also 0 if beta is 0, or if the routine is trmm or trsm, whose B is both an operand and
-                          ///< the result
+    std::uint64_t c = 0;        ///< also 0 if beta is 0, or for trmm and trsm, which overwrite their operand B
     std::uint64_t scalars = 0;  ///< hash of alpha and beta
 
     bool operator==(const OperandHashes&) const = default;

@@ -67,8 +67,8 @@ struct RankVariable {
     std::string_view beside{};  ///< name of another variable that must be set, too; empty: there is none
 };
 /// The variables of the innermost launcher come first. In a batch script Slurm sets SLURM_PROCID=0, which the ranks
-/// of mpirun and torchrun inherit. RANK was set by torchrun only if TORCHELASTIC_RUN_ID is set, too; any other RANK
-/// is tried last.
+/// of mpirun and torchrun inherit. RANK is torchrun's only if TORCHELASTIC_RUN_ID is set; any other RANK is tried
+/// last.
 inline constexpr RankVariable rank_variables[] = {
     {"PMIX_RANK"}, {"OMPI_COMM_WORLD_RANK"}, {"PMI_RANK"}, {"RANK", "TORCHELASTIC_RUN_ID"}, {"SLURM_PROCID"},
     {"RANK"},

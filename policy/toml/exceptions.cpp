@@ -58,8 +58,7 @@ struct AccountDatabase {
     IdTable users{system::users_file}, groups{system::groups_file};
 };
 
-/// Returns true if the list of users or groups is empty, or if the number of one of them is among `ids`, the
-/// applicant's own ids.
+/// Returns true if the list of users or groups is empty, or if one of them has a number among the applicant's `ids`.
 bool names_one_of(const std::vector<std::string>& list, IdTable& numbers, const JobIdentity& applicant,
                   const std::vector<std::uint32_t>& ids) {
     if (list.empty()) return true;

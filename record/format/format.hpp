@@ -392,8 +392,7 @@ struct Header {
     EnvironmentRecord environment[environment_limit];
     // The fields from offset 2048 list other recordings of the same run or family. The processes that make these
     // recordings write the list. Older writers left zeros.
-    std::uint32_t listed_count;  ///< number of recordings that entered the list; `listed` has the first listed_limit
-                                 ///< of them
+    std::uint32_t listed_count;  ///< number of entries of the list; `listed` has the first listed_limit of them
     /// Number of processes that multiplied matrices and could not make a recording. They are forked children of the
     /// process; in the file for the children of a run, they are processes of the run.
     std::uint32_t unrecorded;

@@ -162,8 +162,7 @@ struct CounterRecord {
     std::uint64_t shortest;  ///< duration of the shortest timed call, in ticks
     std::uint64_t longest;   ///< duration of the longest timed call, in ticks
     std::uint64_t first;     ///< time at which the first call returned, in ticks
-    std::uint64_t last;  ///< time at which the last call returned, in ticks; short calls that were not timed may have
-                         ///< followed
+    std::uint64_t last;      ///< time at which the last call returned, in ticks; some untimed calls may have followed
     std::uint32_t row_plus_one;  ///< number of the row plus 1; 0: unused; stored after the other fields' first values
     std::uint32_t
         untimed;          ///< number of untimed calls after the newest timed call; `total` does not yet contain them

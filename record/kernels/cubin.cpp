@@ -108,8 +108,7 @@ void scan_cubin(Bytes bytes, const KernelVisitor& visitor, ImageFacts& facts) {
     if (!knows_instructions_of(architecture)) facts.doubt = "is for an architecture whose instructions are not known";
     const Cubin cubin(bytes, *header);
     cubin.add_symbols(facts);
-    TensorFormats in_functions = 0;  // formats in functions that are not kernels; any kernel may call them by a
-                                     // pointer
+    TensorFormats in_functions = 0;  // formats in functions, which any kernel may call by pointers
     for (const bool is_again : {false, true}) {
         if (is_again && in_functions == 0) break;
         for (unsigned i = 0; const auto section = cubin.section_at(i); ++i) {

@@ -58,9 +58,8 @@ struct OneDnnExecution {
 /// `onednn_matmul`.
 inline constexpr std::string_view onednn_prefix = "onednn_";
 
-/// fp32shim_jax.py writes lines in the form of oneDNN's lines, for products in programs that JAX has XLA compile.
-/// Their kinds begin with xla_prefix. In a recording, the function of such a product is its kind, without
-/// onednn_prefix.
+/// fp32shim_jax.py writes lines in oneDNN's form for products in programs that JAX has XLA compile. Their kinds begin
+/// with xla_prefix. In a recording, the function of such a product is its kind, without onednn_prefix.
 inline constexpr std::string_view xla_prefix = "xla_compiled_";
 
 /// Returns true if `function`, the function of a recorded decision, comes from a line of oneDNN or a line about JAX.

@@ -1,5 +1,5 @@
 // Maintains the list of the policy's rules in a recording. A bit in the entry of each rule tells if the rule has
-// decided a call. So rules that never matched can be reported.
+// decided a call, so that rules that never did can be reported.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@ class RuleList {
 
     RecordingFile& file_;
     RowTable& rows_;
-    std::atomic<std::uint32_t> count_{0};  // number of published entries, which are in the segments
+    std::atomic<std::uint32_t> count_{0};  // number of complete entries in `records_`
     system::ForkSafeLock lock_;            // `lock_` is held while entries are added
     SegmentList<format::RuleRecord, format::rule_segment_limit> records_;
 };
