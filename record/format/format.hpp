@@ -370,7 +370,7 @@ struct Header {
     std::uint64_t went_on_at;  ///< `start_ticks` of the recording in which the process continued after a reload
                                ///< (flag_left); 0: there is none
     // The field at offset 920 is written by the process that starts children.
-    /// How often a program was started without the shim and the file had no space to list it.
+    /// Number of starts of programs without the shim that the file had no space to list.
     std::uint32_t children_missed;
     // The field at offset 924 is written by the process.
     std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonReaderState

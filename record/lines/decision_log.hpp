@@ -52,11 +52,11 @@ class DecisionLog {
     std::string open(std::string_view name, const ProcessFacts& facts, const StartEvent& start, LogBuffer buffer,
                      std::uint32_t mode = 0600, const StartEvent& (*in_force)() = nullptr);
 
-    /// Writes one line. In a forked child, the first call also writes the child's own `start` event. It goes into the
-    /// child's own file if the log's name has `%p`, and otherwise into the file that parent and child share. A line
-    /// that cannot be written is counted. The first failure of a process is reported on stderr. When a line can be
-    /// written again, an `error` event says how many lines were lost. Thread-safe, also after fork. A signal handler
-    /// must pass a buffer of its own.
+    /// Writes one line. In a forked child, the first call also writes the child's own `start` event. A child writes
+    /// to a file of its own if the log's name has `%p`, and otherwise to its parent's file. A line that cannot be
+    /// written is counted. The first failure of a process is reported on stderr. When a line can be written again, an
+    /// `error` event says how many lines were lost. Thread-safe, also after fork. A signal handler must pass a buffer
+    /// of its own.
     void write(const DecisionEvent& event, LogBuffer buffer);
     void write(const ErrorEvent& event, LogBuffer buffer);
 

@@ -374,8 +374,8 @@ class RecordingReader {
     std::vector<RecordedRule> rules() const;
     /// Returns the programs that were started without the shim.
     const std::vector<RecordedChild>& children() const { return children_; }
-    /// Returns how often a program was started without the shim and is not in children(), because the file had no
-    /// space left for it.
+    /// Returns the number of starts of programs without the shim that are not in children(), because the file had no
+    /// space for them.
     std::uint32_t missed_children() const { return missed_children_; }
     /// Returns the facts about the process's environment. The list is empty if an older version of fp32shim made the
     /// recording.

@@ -46,8 +46,8 @@ class CountersByKey {
     }
 
     static constexpr std::uint32_t first_bits = 8;     ///< binary logarithm of the first size, 256 entries
-    static constexpr std::uint32_t largest_bits = 21;  ///< binary logarithm of the largest size, which has 2 entries
-                                                       ///< per row and needs 48 MiB
+    static constexpr std::uint32_t largest_bits = 21;  ///< binary logarithm of the largest size: 2 entries for each
+                                                       ///< possible row, which need 48 MiB
 
   private:
     struct Entry {

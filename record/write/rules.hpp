@@ -22,7 +22,7 @@ class RuleList {
     /// Begins an empty list for a new file. No other thread may use the file yet.
     void begin_list() { count_.store(0, std::memory_order_relaxed); }
     /// Notes that `rules` are now in force and all other rules are not. A rule with the same content as an earlier
-    /// rule keeps the earlier rule's bit. This must be called before `rules` decide a call.
+    /// rule keeps that rule's flag rule_is_used. Must be called before `rules` decide a call.
     void update_rules(std::span<const policy::Rule> rules);
     /// Notes that a rule has decided a call. Lock-free.
     void mark_used(const policy::Rule& rule);

@@ -152,7 +152,7 @@ class alignas(64) ThreadWriter {
     format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];
 };
 
-/// Number of the overflow row's counters, which are the first counters of every slot.
+/// The CountersNumber of the overflow row, whose counters are the first ones of every slot.
 inline constexpr CountersNumber overflow_counters = 0;
 
 }  // namespace fp32shim::record
