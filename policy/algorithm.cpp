@@ -51,8 +51,8 @@ std::optional<Algorithm> parse_algorithm(std::string_view word) {
         word.remove_prefix(2);
         std::uint32_t value = 0;
         if (!take_number(word, value)) return std::nullopt;
-        for (const AlgorithmAttribute& part : algorithm_attributes)  // leaves out an attribute whose letter is
-                                                                     // unknown: a newer fp32shim wrote it
+        // A letter that is not in the table is skipped, because a newer fp32shim may have written the word.
+        for (const AlgorithmAttribute& part : algorithm_attributes)
             if (part.letter == letter) algorithm.*part.value = value;
     }
     return algorithm;

@@ -9,8 +9,8 @@
 
 namespace fp32shim::policy {
 
-/// The configuration of an algorithm, as cublasLtMatmulAlgoConfigGetAttribute tells it. An attribute that the library
-/// does not have keeps its initial value, which is also cublasLt's default.
+/// The configuration of an algorithm, as cublasLtMatmulAlgoConfigGetAttribute tells it. If this version of cublasLt
+/// lacks an attribute, the member keeps its initial value, which is cublasLt's default.
 struct Algorithm {
     std::uint32_t id = 0;
     /// A value of cublasLt's enumeration cublasLtMatmulTile_t. In `tile`, `stages`, `inner_shape` and
@@ -28,13 +28,13 @@ struct Algorithm {
 
 /// One number of an algorithm's configuration, and its names.
 struct AlgorithmAttribute {
-    char letter;             ///< the letter before the number in an AlgorithmText; 0 if the number stands alone
+    char letter;             ///< the letter before the number in an AlgorithmText; 0 if there is no letter
     std::string_view key;    ///< the name in JSON
     std::string_view words;  ///< the name in sentences
     std::uint32_t Algorithm::*value;
     std::int32_t attribute;      ///< cublasLt's number for the attribute (cublasLtMatmulAlgoConfigAttributes_t)
     std::uint8_t bytes;          ///< the size of the attribute's value in cublasLt
-    bool has_no_number = false;  ///< true if the initial value means that nothing is set, which is null in JSON
+    bool has_no_number = false;  ///< true if the initial value means that nothing is set, which JSON shows as null
 };
 inline constexpr AlgorithmAttribute algorithm_attributes[] = {
     {0, "id", "algorithm", &Algorithm::id, 0, 4},
@@ -89,11 +89,11 @@ struct AlgorithmLimits {
 /// none.
 std::string limits_text(const AlgorithmLimits& limits);
 
-/// An algorithm of cublasLt that gives wrong results: a row of known_wrong.def.
+/// An algorithm of cublasLt that gives wrong results: a line of known_wrong.def.
 struct KnownWrongAlgorithm {
     std::int32_t from, to;  ///< the first and last version of cublasLt that is wrong: 120603 is 12.6.3
     std::uint32_t id;
-    std::uint32_t least_split_k;  ///< the results are wrong with this split-K or a larger one
+    std::uint32_t least_split_k;  ///< the results are wrong if `split_k` is this number or larger
     std::string_view what;        ///< completes the sentence "its results may "
     std::string_view source;
 
@@ -104,8 +104,8 @@ inline constexpr KnownWrongAlgorithm known_wrong_algorithms[] = {
 #define KNOWN_WRONG(from, to, id, least_split_k, what, source) {from, to, id, least_split_k, what, source},
 #include "policy/known_wrong.def"
 };
-/// Returns the row of known_wrong.def for this algorithm of this version of cublasLt, or nullptr if there is none. A
-/// `version` of 0 means an unknown version, which is in no row.
+/// Returns the line of known_wrong.def for an algorithm of a version of cublasLt, or nullptr if there is none. The
+/// `version` 0 means that the version is unknown; no line has it.
 const KnownWrongAlgorithm* find_known_wrong_algorithm(const Algorithm& algorithm, std::int32_t version);
 
 }  // namespace fp32shim::policy

@@ -15,7 +15,7 @@ bool conditions_hold(const Conditions& conditions, const MatmulCall& call, const
                             [](std::string_view, const auto&, const auto&, bool holds) { return holds; });
 }
 
-/// Returns true if a condition's key, such as `caller`, has the same known value in every call of the call site.
+/// Returns true if all calls of the call site have the same known value for a condition's key, such as `caller`.
 bool is_fixed_by_site(std::string_view key, const CallSiteFacts& site) {
     constexpr std::string_view always[] = {"device", "function", "caller", "executable", "host", "command"};
     return (key == "dtype" && site.dtype) || std::find(std::begin(always), std::end(always), key) != std::end(always);

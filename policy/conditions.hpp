@@ -1,6 +1,5 @@
-// Judges the conditions in `when` and `unless` of a rule. conditions_match() and decides_call() use this file, and so
-// do may_match(), which looks only at facts that all calls of a call site have in common, and explain_rule(), which
-// shows the verdict on each key.
+// Judges the conditions in `when` and `unless` of a rule, for conditions_match(), decides_call() and may_match()
+// (decide.hpp), and for explain_rule(), which shows the verdict on each key.
 #pragma once
 
 #include <algorithm>
@@ -33,8 +32,8 @@ inline bool lies_in_any_range(const std::vector<NumberRange>& ranges, double siz
                               }));
 }
 
-/// Returns true if `globs` is empty, or one of them matches the whole `path` (`outer/inner`) or one of its labels. So
-/// a condition on the scope `outer` also holds in scopes opened inside it.
+/// Returns true if `globs` is empty, or one of them matches the whole `path` of open scopes (`outer/inner`) or one of
+/// its labels. So a condition on the scope `outer` also holds in scopes opened inside it.
 bool matches_scope(const std::vector<std::string>& globs, std::string_view path);
 
 /// Returns true if `globs` is empty, or one of them matches one form of the call site: `libphysics.so!solve+0x1c4`,
@@ -50,7 +49,7 @@ bool matches_line(const std::vector<std::string>& globs, const PythonStackLines*
 std::string glob_for_any_line(std::string_view where);
 
 /// Returns true if `conditions` have no `text`, or if one glob of `text` matches the text of the source line that
-/// asked for the call. If that text cannot be read, `where` must name a line number and match the call instead.
+/// asked for the call. If that text cannot be read, returns true if `where` has a line number and matches the call.
 bool matches_text(const Conditions& conditions, const MatmulCall& call);
 
 /// Returns the smallest of m, n and k, or -1 if all three are unknown.
@@ -58,7 +57,7 @@ double smallest_dim(const MatmulCall& call);
 /// Returns the largest of m, n and k, or -1 if all three are unknown.
 double largest_dim(const MatmulCall& call);
 /// Returns the number of floating-point operations of a call: 2mnk (8mnk for complex numbers) times the batch count.
-/// Returns -1 if the function lacks one of the sizes. The result is a double, since legal sizes overflow 64 bits.
+/// Returns -1 if one of the sizes is unknown. The result is a double, because the number may not fit into 64 bits.
 double flops_of(const MatmulCall& call);
 /// Returns the compute capability as 10·major + minor, or -1 on the CPU or if the capability is unknown.
 inline double compute_capability_of(const MatmulCall& call) {
@@ -67,7 +66,7 @@ inline double compute_capability_of(const MatmulCall& call) {
 
 /// Calls `judge(key, list, found, holds)` for each condition key, and returns false as soon as `judge` does. `list`
 /// has the values that the rule allows, `found` is the value of the call or process, and `holds` is true if `list`
-/// allows `found`. Skips keys on sizes whose list is empty.
+/// allows `found`. Does not call `judge` for a size if its `list` is empty.
 template <class Judge>
 bool judge_conditions(const Conditions& c, const MatmulCall& call, const ProcessDescription& process,
                       const Judge& judge) {

@@ -17,8 +17,8 @@ struct DeviceDecision {
 };
 
 /// Returns the precision that replaces `precision` in products of operands of type `dtype`. In products of float64,
-/// `single` replaces `highest` (FP32), and also formats of several parts, which a floor may ask for but float64 does
-/// not have.
+/// `single` replaces `highest`, which means FP32. It also replaces formats of several parts, because a floor may ask
+/// for them but float64 does not have them.
 Precision precision_for_type(Dtype dtype, Precision precision) {
     const bool stays = precision != Precision::highest && is_allowed_for_float64(precision);
     return is_double(dtype) && !stays ? Precision::single : precision;
@@ -76,8 +76,8 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
     return possible ? Precision::high : Precision::native;
 }
 
-/// Returns the strictest floor that allows a precision. `native` passes every floor. On the CPU, `native` is FP32. On
-/// CUDA, it is the program's own request, which is not known here; a later step (the plan) compares it with the
+/// Returns the strictest floor that allows a precision. `native` passes every floor: on the CPU, it is FP32, and on
+/// CUDA, it is the program's own request, which is not known here and which a later step (the plan) compares with the
 /// floor.
 Floor floor_met_by_precision(Precision precision, bool allow_bf16x9) {
     const std::optional<AppliedFormat> format = format_of(precision);
@@ -122,8 +122,8 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
     return {precision_for(nearest), reason};
 }
 
-/// Returns the precision that the CPU can run. This is `native` if `wanted` asks for the operands' own format, or if
-/// the CPU cannot run `wanted` in this `mode`.
+/// Returns the precision that the CPU can run. The result is `native` if `wanted` asks for the operands' own format,
+/// or if the CPU cannot run `wanted` in this `mode`.
 DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     const AppliedFormat as_called = native_format(dtype);
     if (format_of(wanted).value_or(as_called) == as_called) return {Precision::native, Reason::as_requested};

@@ -12,8 +12,8 @@ namespace fp32shim::policy {
 namespace {
 
 constexpr std::string_view prefix = "FP32_MATMUL_";
-/// The prefix of the project's other variables. None of these is named like a setting, so FP32SHIM_CPU, for example,
-/// is a mistyped FP32_MATMUL_CPU.
+/// The prefix of the project's variables that are not settings. None of them has the name of a setting behind its
+/// prefix, so FP32SHIM_CPU, for example, is a mistyped FP32_MATMUL_CPU.
 constexpr std::string_view mistaken_prefix = "FP32SHIM_";
 
 /// The message about an error in a variable's value, or an empty text if the value is valid.
@@ -114,7 +114,7 @@ Problem read_number(std::string_view text, PolicyDraft& policy) {
     return {};
 }
 
-/// Checks the word of FP32_MATMUL_INSTRUCTIONS. It takes effect in system/cpu_features.cpp, which reads the variable
+/// Checks the value of FP32_MATMUL_INSTRUCTIONS. Only system/cpu_features.cpp uses the value; it reads the variable
 /// when the library is loaded.
 Problem check_instructions(std::string_view text, PolicyDraft& /*policy*/) {
     std::vector<std::string_view> words;

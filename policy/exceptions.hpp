@@ -14,8 +14,8 @@
 
 namespace fp32shim::policy {
 
-/// The names of the variables in which a batch system tells a process its job and the job's account. An empty name
-/// means that there is no such variable.
+/// The names of the environment variables in which a batch system tells a process its job and the job's account. An
+/// empty name means that the system has no such variable.
 struct BatchSystem {
     std::string_view id, account;
 };
@@ -24,7 +24,7 @@ inline constexpr BatchSystem batch_systems[] = {{"SLURM_JOB_ID", "SLURM_JOB_ACCO
                                                 {"LSB_JOBID", "LSB_PROJECT_NAME"},
                                                 {"JOB_ID", {}}};
 
-/// Returns the value of a variable, or an empty text if the variable is not set.
+/// Returns the value of a variable in `environment`, or an empty text if the variable is not set.
 std::string_view value_of(std::span<const std::string_view> environment, std::string_view name);
 /// Returns the first of batch_systems whose id is set and not empty, or nullptr if there is none. `value_of(name)`
 /// returns a variable's value, or an empty text if the variable is not set.
@@ -42,7 +42,7 @@ std::string_view job_in_cgroups(std::string_view cgroups);
 /// of batch_systems are ignored, because any user can set them.
 inline constexpr const char* confirmed_jobs = "/run/fp32shim/jobs";
 
-/// The ids, command and job of a process for which an exception may hold.
+/// The facts about a process by which exceptions to a floor are judged.
 struct JobIdentity {
     bool has_real_user_ids = true;      ///< false if whoever made the process's user namespace chose its ids
     std::uint32_t user = 0;             ///< the real user id
@@ -59,18 +59,18 @@ struct FloorExceptionJudge {
     const Environment& environment;
     const JobIdentity* applicant;  ///< the process to judge; nullptr means this process, whose facts are gathered for
                                    ///< the first exception
-    std::vector<Diagnostic>& warnings;  ///< receives warnings about names that have no number on this machine
+    std::vector<Diagnostic>& warnings;  ///< receives warnings about unknown names of users and groups
     std::optional<JobIdentity> gathered{};
 
     /// Returns the first exception that holds, or nullptr if none does.
     FloorException* find_applicable_exception(std::vector<FloorException>& exceptions);
 };
 
-/// Returns a warning for each user and group that the exception names and that has no number on this machine.
+/// Returns a warning for each user and group that the exception names and that is unknown on this machine.
 std::vector<std::string> unknown_name_warnings(const FloorException& exception);
 
 /// Returns a text that tells how any user of this machine could make a process meet the exception's conditions.
-/// Returns an empty text if a process cannot meet them without another user's rights.
+/// Returns an empty text if a user cannot do that without another user's rights.
 std::string_view spoofing_risk(const FloorException& exception);
 
 }  // namespace fp32shim::policy

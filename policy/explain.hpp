@@ -18,7 +18,7 @@ inline constexpr std::string_view unknown_value = "unknown";
 struct ConditionVerdict {
     std::string_view key;  ///< the key's name in a policy file: `max_dim`
     std::string asked;     ///< the values that the rule asks for: `<=128`, `"libtorch_*" or "libfoo.so"`
-    std::string found;     ///< the call's value: `4096`; `none` if the call has no scope or GPU; or unknown_value
+    std::string found;     ///< the call's value: `4096`; `none` if the call has no such value; or unknown_value
     bool holds = false;
 };
 

@@ -111,7 +111,7 @@ std::uint64_t matches_in_8_bytes(const char* text, std::uint64_t eight_times_c) 
 }
 static_assert(std::endian::native == std::endian::little);
 
-/// Returns a mask of 64 bits. Bit i is set if it is set in `asked` and `element` matches text[i].
+/// Returns a mask of 64 bits. Bit i is set if bit i of `asked` is set and `element` matches text[i].
 std::uint64_t match_mask(const GlobElement& element, std::string_view text, std::uint64_t asked) {
     std::uint64_t matches = 0;
     if (element.kind == GlobElement::ElementKind::any) return asked;
@@ -152,7 +152,7 @@ std::size_t find_piece(std::string_view text, const GlobPiece& piece) {
 }  // namespace
 
 bool glob_matches(std::string_view pattern, std::string_view text) {
-    // The piece before the first `*` excludes most texts, so it is tried first.
+    // The part of the pattern before the first `*` excludes most texts, so it is tried first.
     std::size_t at = 0, begin = 0;
     for (; at < pattern.size() && pattern[at] != '*'; ++begin) {
         const GlobElement element = parse_glob_element(pattern, at);

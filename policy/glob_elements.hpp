@@ -20,7 +20,7 @@ struct GlobElement {
     /// Returns true if the element matches byte `c`. Precondition: the element is not a `run`.
     bool matches(char c) const;
 
-    /// The set of the bytes that an element matches. It is faster than matches() for many bytes.
+    /// The set of the bytes that an element matches. To test many bytes, contains() is faster than matches().
     class ByteSet {
       public:
         explicit ByteSet(const GlobElement& element);

@@ -39,10 +39,10 @@ using Environment = std::vector<std::string_view>;
 
 struct JobIdentity;
 
-/// Facts that load_policy() needs besides the environment. The site's policy applies to all users of a machine.
+/// Facts that load_policy() needs besides the environment. The site's policy is the file for all users of a machine.
 struct PolicyLoadOptions {
-    std::string site_policy = "/etc/fp32shim/policy.toml";  ///< the path of the site's policy; if it is empty or
-                                                            ///< there is no such file, there is no site's policy
+    std::string site_policy = "/etc/fp32shim/policy.toml";  ///< the path of the site's policy; there is none if the
+                                                            ///< path is empty or the file does not exist
     bool elevated = false;  ///< true in setuid and similar programs, where nothing is read or reported
     uid_t site_owner = 0;   ///< the user who must own the site's policy and who alone may write it: root
     /// The process for which exceptions may hold; nullptr means this process.
@@ -50,9 +50,9 @@ struct PolicyLoadOptions {
 };
 
 /// Loads the policy of a process. The environment overrides the user's file, which overrides the site's. The
-/// strictest floor holds. `on_error` of the result is FP32_MATMUL_ON_ERROR; if that is unset, `abort` if a floor is
-/// set, else `continue`. An FP32_MATMUL_FLOOR with an error also counts as a set floor here. An empty variable counts
-/// as unset. A variable with an error is not applied, but all other variables are. With FP32_MATMUL_DISABLE=1 nothing
+/// strictest floor holds. `on_error` of the result is FP32_MATMUL_ON_ERROR; if that is unset, `on_error` is `abort`
+/// if a floor is set or FP32_MATMUL_FLOOR has an invalid value, and otherwise `continue`. An empty variable counts as
+/// unset. A variable with an error is not applied, but all other variables are. With FP32_MATMUL_DISABLE=1 nothing
 /// else is read.
 LoadedPolicy load_policy(const Environment& environment, const PolicyLoadOptions& options);
 

@@ -30,7 +30,7 @@ struct CallSiteText {
 };
 
 /// The lines of Python that led to a call, such as `train.py:41 Model.forward`. The text of a line is made only when
-/// it is needed.
+/// `any` is called.
 struct PythonStackLines {
     /// Calls `judge(context, line)` with each line until `judge` returns true. Returns true if it did.
     bool (*any)(const PythonStackLines& lines, bool (*judge)(void* context, std::string_view line),

@@ -12,8 +12,8 @@ namespace {
 constexpr std::size_t longest_quote = 200, longest_path = 4096;
 
 /// Returns the optimal string alignment distance of `a` and `b`: the fewest insertions, deletions, replacements and
-/// swaps of neighbours. The time grows with the product of the lengths, which is small, because callers pass a short
-/// known name and a text that is about as long.
+/// swaps of neighbours. The time grows with the product of the lengths. The product is small, because one text is a
+/// short known name, and callers exclude texts of a very different length.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;

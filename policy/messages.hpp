@@ -59,15 +59,15 @@ std::string joined(const std::vector<std::string_view>& names);
 /// case, or nullopt if none is similar enough.
 std::optional<std::string_view> nearest_name(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// Returns `; did you mean "high"?` for the candidate that means the same precision as `name` (such as tf32) or is
-/// similar to it, or an empty text if there is none.
+/// Returns a text such as `; did you mean "high"?`, with the candidate that means the same precision as `name` (for
+/// example `tf32`), or else the candidate that is similar to `name`. Returns an empty text if there is none.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
 /// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.
 std::string unknown_word_error(std::string_view found, const std::vector<std::string_view>& allowed);
 
-/// Returns the message of unknown_word_error() for `found`, which is no valid default precision. If rules may have
-/// this precision, the message says that only rules may.
+/// Returns an error message for `found`, which is not a valid default precision. If `found` is a precision that rules
+/// may have, the message says that it is for rules only.
 std::string default_precision_error(std::string_view found);
 
 /// Returns the error in the name of a log, or nullopt if the name is valid. Valid names are `stderr`, and names that

@@ -1,5 +1,5 @@
-// A policy consists of rules and settings, joined from files and variables. It is plain data, which read_policy()
-// makes and decide() reads.
+// A policy consists of rules and settings, joined from files and environment variables. It is plain data, which
+// load_policy() makes and decide() reads.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,8 @@ struct NumberRange {
 struct Conditions {
     std::vector<std::string> function, caller, executable, command, host, scope, where, text, call_site,
         stack;  ///< lists of globs; at least one glob of each list must match
-    /// Globs of `where` with any line number, such as `train.py:* forward`. Used instead of `where` if `text` is set.
+    /// The globs of `where` with `*` as the line number: `train.py:* forward`. Used instead of `where` if `text` is
+    /// set.
     std::vector<std::string> where_of_any_line;
     std::vector<Device> device;
     std::vector<Dtype> dtype;
@@ -34,8 +35,8 @@ struct Conditions {
     std::vector<NumberRange> m, n, k, batch, min_dim, max_dim, flops, call_number;
 
     bool empty() const;
-    /// Returns true if a condition depends on a call's sizes or number. If so, no decision holds for a whole call
-    /// site.
+    /// Returns true if a condition depends on the sizes of a call or on its `call_number`. Then the calls of one call
+    /// site may get different decisions.
     bool looks_at_sizes() const;
     /// Returns the globs of `where` that a call has to match. If `text` is set, they allow any line number.
     const std::vector<std::string>& effective_where_globs() const { return text.empty() ? where : where_of_any_line; }
@@ -54,10 +55,10 @@ enum class ErrorMetric : std::uint8_t {
 /// or `[audit] action` is pin.
 inline constexpr double default_audit_sample = 1e-3;
 
-/// Largest number for Policy::log_gpu_times.
+/// The largest number that a policy can set for log_gpu_times.
 inline constexpr std::uint32_t max_gpu_times = 1'000'000'000;
 
-/// The largest error that is accepted, and the metric of this error.
+/// A limit on an audit's error, and the metric by which the error is measured.
 struct Tolerance {
     double error = 1e-2;  ///< largest accepted error
     ErrorMetric metric = ErrorMetric::row;
@@ -77,15 +78,15 @@ struct Rule {
     /// If present, audits choose the format: the cheapest one that is at least as exact as `precision` and whose
     /// errors stayed within this tolerance.
     std::optional<Tolerance> tolerance;
-    /// True if CUDA calls that ask for PEDANTIC, or lie in PyTorch's NoTF32Guard, may run below FP32.
+    /// True if CUDA calls may run below FP32 although they ask for PEDANTIC or are made under PyTorch's NoTF32Guard.
     bool lower_guarded = false;
-    bool assume_aligned = false;  ///< true if CUDA batches that are given by arrays of pointers may run below FP32
+    bool assume_aligned = false;  ///< true if CUDA batches that are passed as arrays of pointers may run below FP32
     Conditions when;
     Conditions unless;
     std::string file;  ///< path of the file that contains the rule, for messages
     int line = 0;
-    /// Hash of the name, the file and all keys. A rule that a reload finds unchanged has the same hash. Hashes of
-    /// different processes cannot be compared.
+    /// Hash of the name, the file and all keys. A rule that a reload of the policy leaves unchanged keeps its hash.
+    /// Hashes of different processes cannot be compared.
     std::uint64_t content = 0;
 };
 
@@ -125,7 +126,7 @@ inline constexpr std::uint8_t max_native_frames = 64;
 /// A set of location sources: the sum of their bits.
 struct LocationSourceSet {
     std::uint8_t bits = 0;
-    std::uint8_t native_frames = 0;  ///< the number of native callers to read, from 2 on; 0 means the call site only
+    std::uint8_t native_frames = 0;  ///< the number of native callers to read, at least 2; 0: only the call site
 
     bool has(LocationSource source) const { return (bits & static_cast<std::uint8_t>(source)) != 0; }
     bool operator==(const LocationSourceSet&) const = default;
@@ -158,7 +159,7 @@ struct RuleNeeds {
     bool looks_at_scopes = false;
     bool looks_at_where = false;         ///< the lines of Python that lead to the call
     bool looks_at_text = false;          ///< the text of the source line that asks for the call
-    bool looks_at_call_numbers = false;  ///< the number of the call among calls that are alike
+    bool looks_at_call_numbers = false;  ///< MatmulCall::call_number
     bool looks_at_call_sites = false;    ///< the call site in a program or library
 
     bool operator==(const RuleNeeds&) const = default;
@@ -198,19 +199,19 @@ struct Policy {
     std::uint32_t log_mode = 0600;  ///< the permission bits of the log; only its owner may write it
     LocationSourceSet log_where;    ///< the sources of a call's location in its program
     std::string log_group;          ///< the group that owns the log; empty for the process's own group
-    bool log_onednn = false;        ///< true if the products of copies of oneDNN in the process are to be recorded
+    bool log_onednn = false;        ///< true if the products that oneDNN computes in the process are to be recorded
     bool log_kernels = false;       ///< true if the kernels that are launched on GPUs are to be recorded
-    bool log_vectors = false;       ///< true if products with a vector are to be recorded, even if they run as called
+    bool log_vectors = false;       ///< true if products with a vector are to be recorded even if they run as called
     std::uint32_t log_gpu_times = 64;  ///< one product in this many is timed on its GPU; 0 means that none is
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit
     /// The key `against`, which names one of the two formats that audits of float32 compare. If it is fp64, the
-    /// format that ran is tested against fp64. Any other format is itself tested against FP32. If it is absent, the
-    /// format that ran is tested against FP32 or, if FP32 ran, TF32 is tested against FP32.
+    /// format that ran is tested against fp64. Any other format is itself tested against FP32. If the key is absent,
+    /// the format that ran is tested against FP32; if FP32 ran, TF32 is tested instead.
     std::optional<AuditFormat> audit_against;
     /// The format that audits of float64 test. If it is double_double, the format that ran is tested against
-    /// double_double. If it is absent, only products that a rule lowers are audited.
+    /// double_double. If it is absent, only products that a rule runs below float64 are audited.
     std::optional<AuditFormat> audit_float64;
     ErrorMetric audit_metric = ErrorMetric::row;
     double audit_tolerance = 1e-2;  ///< the largest error by `audit_metric` that is accepted
@@ -227,15 +228,15 @@ struct Policy {
 
     /// Returns the facts about calls on which some rule depends.
     RuleNeeds needs() const;
-    /// Returns true if `log_where` names the source, or if rules need the source. Rules by scope need all sources
-    /// that open scopes.
+    /// Returns true if `log_where` names the source, or if the source opens scopes and a rule has a condition on the
+    /// scope.
     bool wants(LocationSource source) const;
     /// Returns true if a rule has a tolerance, which only audits can judge.
     bool has_tolerances() const;
-    /// Returns true if [cuda] or a rule limits algorithms, so that products of cublasLt may need others than the
-    /// program chose.
+    /// Returns true if the section [cuda] or a rule limits algorithms. Then a product of cublasLt may need another
+    /// algorithm than the program chose.
     bool limits_algorithms() const;
-    /// Returns true if some half product may have to add in FP32.
+    /// Returns true if [cuda] or a rule asks for half products that add in FP32.
     bool changes_accumulation() const;
 };
 

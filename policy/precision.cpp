@@ -56,7 +56,7 @@ static_assert(std::ranges::all_of(formats_asked_for,
                                   }),
               "decide() takes a CPU to preview all formats below FP32 that a precision asks for");
 
-/// Returns the words of a reason. They are empty for a reason that only a newer version of fp32shim has.
+/// Returns the words of a reason. They are empty if only a newer version of fp32shim knows the reason.
 constexpr ReasonTexts words_of(Reason reason) {
     const auto number = static_cast<std::size_t>(reason);
     return number < reason_count ? reason_words[number] : ReasonTexts{};

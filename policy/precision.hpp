@@ -49,7 +49,7 @@ enum class AccumulationModel : std::uint8_t {
 };
 
 /// The type in which products of float16 and bfloat16 add on a GPU: the type that the program asked for, or float32
-/// to the end.
+/// for all additions.
 enum class Accumulate : std::uint8_t { as_called, fp32 };
 
 /// The number type in which a product of half-precision matrices adds. `fp32_reduced` is FP32, but sums of parts of k
@@ -66,7 +66,7 @@ enum class Reason : std::uint8_t {
 #undef REASON
 };
 
-/// The number of reasons. Every value of Reason is smaller.
+/// The number of reasons. The reasons are numbered from 0.
 inline constexpr std::size_t reason_count =
     std::initializer_list<int>{
 #define REASON(number, code, ...) (number),
@@ -114,7 +114,7 @@ constexpr std::optional<Floor> floor_met_by(AppliedFormat format) {
     return std::nullopt;
 }
 
-/// Returns the format that GPUs use in place of `format`. This is `format` itself if some GPU has it.
+/// Returns the format that GPUs use in place of `format`. The result is `format` itself if some GPU has it.
 constexpr AppliedFormat nearest_gpu_format(AppliedFormat format) {
     switch (format) {
 #define FORMAT(number, name, floor, gpus, on_gpu) \
@@ -149,8 +149,8 @@ std::string_view to_string(AccumulationModel accumulation);
 std::string_view to_string(Accumulator accumulator);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
-/// Returns the reason as a clause that follows "because". The clause is empty for a reason that only a newer version
-/// of fp32shim has.
+/// Returns the reason as a clause that follows "because". The clause is empty if only a newer version of fp32shim
+/// knows the reason.
 std::string_view reason_clause(Reason reason);
 /// Returns advice to a user whose call did not run as requested for this reason, or an empty text if there is none.
 std::string_view remedy_of(Reason reason);

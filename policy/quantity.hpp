@@ -16,8 +16,8 @@ enum class RangeNotation : std::uint8_t {
     compute_capability,  ///< `8`, `8.0`, `12.1`: read as 10·major + minor
 };
 
-/// Parses a range of whole numbers: `128`, `<=128`, `>=64 <=256`. All terms must hold; `<128` means `<=127`. The
-/// result is empty (lowest > highest) if no number satisfies all terms.
+/// Parses a range of whole numbers: `128`, `<=128`, `>=64 <=256`. A number must satisfy all terms; `<128` means
+/// `<=127`. The result is empty (lowest > highest) if no number satisfies all terms.
 std::optional<NumberRange> parse_range(std::string_view text, RangeNotation notation);
 
 /// Parses decimal digits. A sign, a space or a number beyond 64 bits is invalid.

@@ -1,4 +1,4 @@
-// Reads the settings of one source, a file or the environment, into the policy that weaker sources have made.
+// Reads the settings of a policy file, or of the environment, over the settings of weaker sources.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace fp32shim::policy {
 /// the environment. Each source overwrites the settings that it has, but the strictest floor stays.
 struct PolicyDraft : Policy {
     FloorExceptionJudge* judge = nullptr;  ///< judges exceptions to floors; nullptr if no exception may hold
-    /// The rounding that a source asks for; absent if `accumulation` decides it.
+    /// The key tf32_rounding; absent if no file has it, so that `accumulation` decides the rounding.
     std::optional<Tf32Rounding> asked_tf32_rounding;
     std::optional<bool> file_allows_bf16x9;  ///< the key allow_bf16x9 in [limits] of the file that was read last
     /// False if a file forbids BF16x9: by the key allow_bf16x9, or by a floor of bf16x9 or fp32 without that key.
@@ -26,8 +26,8 @@ struct PolicyDraft : Policy {
     bool floor_is_broken = false;  ///< true if FP32_MATMUL_FLOOR has an invalid value
 };
 
-/// Reads a policy file's text. If the text has errors, reports them and leaves `policy` as it was. The new rules come
-/// before the rules that `policy` has.
+/// Reads a policy file's text into `policy`. If the text has errors, reports them and leaves `policy` as it was. The
+/// rules of the text are put before the rules that `policy` already has.
 void read_policy_text(std::string_view text, ErrorCollector& report, PolicyDraft& policy);
 
 /// Reads the FP32_MATMUL_* variables. A variable with a wrong value is reported and changes nothing.

@@ -11,7 +11,7 @@ namespace fp32shim::policy {
 namespace {
 
 /// The number of comparisons that may still be made. It is limited, because a malicious file could require too many.
-/// When the number is used up, no further rule is reported as shadowed.
+/// When it is used up, lists and globs that would have to be compared count as not covered.
 class ComparisonBudget {
   public:
     bool spend_steps(std::size_t count) {
@@ -24,7 +24,7 @@ class ComparisonBudget {
     std::size_t left_ = 4'000'000;
 };
 
-/// Returns true if the list `broad` allows everything that `narrow` allows. An empty list allows everything.
+/// Returns true if the list `broad` allows all that the list `narrow` allows. An empty list allows everything.
 template <class T, class Covers>
 bool covers_list(const std::vector<T>& broad, const std::vector<T>& narrow, ComparisonBudget& budget,
                  const Covers& covers) {

@@ -19,7 +19,7 @@ struct ShadowedRule {
 /// together, and a rule whose globs are too complicated to compare.
 std::vector<ShadowedRule> find_shadowed_rules(const std::vector<Rule>& rules);
 
-/// Returns true if `broad` certainly matches every text that `narrow` matches. Exposed for tests.
+/// Returns true if the glob `broad` certainly matches every text that the glob `narrow` matches. Tests use it, too.
 bool glob_covers(std::string_view broad, std::string_view narrow);
 
 }  // namespace fp32shim::policy

@@ -10,8 +10,8 @@ namespace fp32shim::policy {
 /// The formats of the factors that tensor cores multiply.
 enum class Factors : std::uint8_t { none, tf32, bf16, fp16, fp8 };
 
-/// The place of the sum so far in a step. `joins` means that the sum is one of the step's terms, and `follows` that
-/// the step's result is added to the sum in FP32.
+/// How a step treats the sum of the earlier steps. `joins` means that this sum is one of the step's terms, and
+/// `follows` means that the step's result is added to this sum in FP32.
 enum class Start : std::uint8_t { joins, follows };
 
 /// One step of a GPU's tensor cores; policy/tensor_cores.def explains the members.
@@ -37,8 +37,8 @@ constexpr const TensorCoreStep* find_tensor_core_step(AccumulationModel gpu, Fac
                                    : nullptr;  // every fp8 number is also an fp16 number
 }
 
-/// Returns the rounding of operands to TF32 for a GPU, for a policy that does not name a rounding. For `library`, and
-/// for a GPU of which no results are known, this is `away`, which fits the published results of GPUs.
+/// Returns the rounding of operands to TF32 for a GPU, for a policy that does not name a rounding. The result is
+/// `away` for `library` and for a GPU without published results, because it fits the published results of other GPUs.
 constexpr Tf32Rounding tf32_rounding_of(AccumulationModel gpu) {
     switch (gpu) {
 #define TF32_ROUNDING(name, rounding) \
@@ -50,7 +50,7 @@ constexpr Tf32Rounding tf32_rounding_of(AccumulationModel gpu) {
     }
 }
 
-/// For each rounding in policy/formats.def, a constant that tells as which factors tensor cores multiply the rounded
+/// Has a constant for each rounding in policy/formats.def: the format in which tensor cores multiply the rounded
 /// operands.
 struct FactorsOfRounding {
 #define ROUNDING(name, cut_bits, ties, factors) static constexpr Factors name = Factors::factors;

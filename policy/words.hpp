@@ -1,5 +1,5 @@
-// Words for the values of all settings, for parsing, printing and messages. The first word of a value is its name,
-// later ones are aliases. Parsing ignores case.
+// The words for the values of settings, by which values are parsed and printed. The first word of a value is its
+// name; further words are aliases. Parsing ignores case.
 #pragma once
 
 #include <algorithm>
@@ -102,8 +102,8 @@ inline constexpr NamedValue<CpuMode> cpu_mode_words[] = {{"off", CpuMode::off},
                                                          {"accelerate", CpuMode::accelerate},
                                                          {"reproducible", CpuMode::reproducible}};
 
-/// Words of roundings to TF32, then names of GPUs, each of which stands for the rounding of that GPU.
-/// docs/policy-file.md gives a source for each GPU.
+/// Words of roundings to TF32, then names of GPUs. The name of a GPU stands for its rounding. docs/policy-file.md
+/// gives a source for each GPU.
 inline constexpr NamedValue<Tf32Rounding> tf32_rounding_words[] = {
     {"away", Tf32Rounding::away},
     {"even", Tf32Rounding::even},

@@ -18,16 +18,17 @@ inline constexpr std::uint8_t audit_skipped = 4;      ///< the audit could not b
                                                       ///< or the format is not available
 inline constexpr std::uint8_t audit_exceeds_tolerance = 8;  ///< the error of the audit exceeds the policy's tolerance
 /// Marks a record that is not an audit, but describes the first product of its process that made NaN or infinity of
-/// finite operands. The record has the formats that ran, the row and column of one such element, and the exponents of
-/// A and B. It has no errors.
+/// finite operands. The record has the formats that ran, the row and column of an element that is NaN or infinite,
+/// and the exponents of A and B. It has no errors.
 inline constexpr std::uint8_t audit_nonfinite = 16;
 /// Marks a record that is not an audit, but describes the first product of its process that had NaN or infinity both
 /// in an operand and in its result. The record has the row and column of an element of the operand that is NaN or
-/// infinite. Its `notes` are the operand's number, a NonfiniteOperand. Because audit_skipped is set too, versions of
-/// fp32shim that do not know audit_received take the record for an audit that was skipped.
+/// infinite. Its `notes` name the operand (NonfiniteOperand). audit_skipped is set too, so that versions of fp32shim
+/// that do not know audit_received take the record for an audit that was skipped.
 inline constexpr std::uint8_t audit_received = 128;
-inline constexpr std::uint8_t audit_early = 64;  ///< the call was one of the first calls of its group, which are all
-                                                 ///< audited; without this bit the call was drawn at random
+inline constexpr std::uint8_t audit_early = 64;  ///< the call was audited as one of the first calls from its call
+                                                 ///< site with its sizes, scope and call path; without this bit the
+                                                 ///< call was drawn at random
 inline constexpr std::uint8_t audit_nan = 32;    ///< the element that a record with audit_nonfinite or audit_received
                                                  ///< describes is NaN; without this bit the element is infinite
 
@@ -41,8 +42,8 @@ struct ExponentRange {
 };
 
 /// Errors of a tested result T against a reference R, with D = T - R (policy/metrics.def). The errors of a batch are
-/// the largest ones among its products. An error is infinite where R is zero and D is not, and where T is not finite.
-/// The size of a complex element is its modulus.
+/// the largest ones among its products. An error is infinite if it is relative to zero but D is not zero, or if T is
+/// not finite. The size of a complex element is its modulus.
 struct AuditErrors {
 #define METRIC(name) double name = 0;
 #define FURTHER_ERROR METRIC
@@ -68,8 +69,8 @@ inline double AuditErrors::error_by(policy::ErrorMetric metric) const {
 }
 
 /// Bits of Audit::notes. Versions of fp32shim that did not have these bits wrote 0.
-inline constexpr std::uint8_t audit_noted = 1;  ///< audit_early and the other bits of `notes` have a meaning, because
-                                                ///< the version of fp32shim that wrote them knew them
+inline constexpr std::uint8_t audit_noted = 1;  ///< the version of fp32shim that wrote the record knew audit_early
+                                                ///< and the other bits of `notes`
 inline constexpr std::uint8_t audit_has_cancellation = 2;    ///< the value of `cancellation` is known
 inline constexpr std::uint8_t audit_has_float64_errors = 4;  ///< the values of `fp32_error` and `tested_error` are
                                                              ///< known
@@ -93,14 +94,14 @@ struct Audit {
     std::uint8_t notes = 0;  ///< bits audit_noted and following; in a record with audit_received, a NonfiniteOperand
     float cancellation = 0;  ///< norm of |alpha| |A||B| + |beta| |C| divided by the norm of the result R; a batch has
                              ///< the largest of its products' values
-    /// Errors of the FP32 result and of the tested result against a product in float64, in the row or column with the
-    /// largest error.
+    /// Errors of the FP32 result and of the tested result against a product in float64, for the row or column that
+    /// has the largest error.
     float fp32_error = 0;
     float tested_error = 0;
     // The next three fields, `product`, `alpha` and `beta`, are set only in a record with audit_nonfinite.
     std::uint32_t product = 0;  ///< number, from 0, of the product in its batch
-    float alpha = 1, beta = 0;  ///< magnitudes of alpha and beta; if they are complex, the magnitude of the larger of
-                                ///< the real and the imaginary part
+    float alpha = 1, beta = 0;  ///< magnitudes of alpha and beta; for complex numbers, that of the larger of the real
+                                ///< and the imaginary part
 };
 
 /// Returns the name of the operand that holds NaN or infinity, from a record with audit_received, or `?` if the

@@ -12,23 +12,22 @@ namespace fp32shim::record {
 enum class EnvironmentFact : std::uint32_t {
     none,
     processor,     ///< name of the processor
-    instructions,  ///< newest extension of the instruction set that the processor has and the system lets programs
-                   ///< use
+    instructions,  ///< newest instruction set extension of the processor that the system lets programs use
     cpus,          ///< number of processors that the process was allowed to use when it made its first product
     python,        ///< version of Python
     torch,         ///< version of PyTorch
     driver,        ///< version of the NVIDIA driver
-    // The next four facts are about a library. Its name is the same as in `provider` of decisions.
-    file,     ///< path of the library's file, in which links are resolved
+    // The next four facts are about a library that multiplies. Decisions name it in `provider`.
+    file,     ///< path of the library's file, after symbolic links are resolved
     version,  ///< the library's implementation and version, such as `OpenBLAS 0.3.21`
-    kernel,   ///< family of processors whose code the library chose for its products
+    kernel,   ///< name of the processor family for which the library chose its code
     threads,  ///< number of threads that the library may use
     // The next fact is about a device, such as `cuda:0`.
     gpu,  ///< name of the GPU
     // The next two facts are about the process. A recording stores them in Header::processor (see
     // record/processor.hpp) and not as an EnvironmentRecord.
     features,  ///< features of the processor for BF16 and FP16
-    amx,       ///< tells if the process had permission to use AMX when it ended
+    amx,       ///< whether the process had permission to use AMX when it ended
     count_
 };
 

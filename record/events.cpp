@@ -27,7 +27,7 @@ std::string_view to_string(How how) { return policy::name_of(how_words, how); }
 std::string_view to_string(ErrorCode code) { return policy::name_of(error_code_words, code); }
 
 std::string_view frame_text(const StackFrame& frame, std::span<char, 512> buffer) {
-    char file_buffer[200], function_buffer[160];  // these sizes are chosen so that both texts fit into `buffer`
+    char file_buffer[200], function_buffer[160];  // both texts together fit into `buffer`
     const std::string_view file = system::cut_to_fit(system::base_name(frame.file), file_buffer);
     const std::string_view function = system::cut_to_fit(frame.function, function_buffer);
     if (function.empty() && frame.line == 0) return {};

@@ -48,8 +48,7 @@ enum class PythonReaderState : std::uint8_t {
     differs,    ///< no stacks are read any more: Python's own functions gave another answer
 };
 
-/// The first line of a process in a log. It holds the settings at the start, before rules, scopes and API calls
-/// change them.
+/// The first line that a process writes to a log. It has the settings at the start of the process.
 struct StartEvent {
     std::string version;          ///< version of fp32shim
     std::string policy_name;      ///< name of the policy; empty: it has no name
@@ -64,8 +63,8 @@ struct StartEvent {
     policy::AccumulationModel accumulation = policy::AccumulationModel::library;
     bool rounds_at_random = false;  ///< previews round operands at random
     policy::LogLevel log_level = policy::LogLevel::calls;
-    policy::LocationSourceSet where;      ///< sources from which the shim tells where in its program a call was made
-    bool asks_onednn = false;             ///< the shim makes copies of oneDNN print what they execute
+    policy::LocationSourceSet where;      ///< sources from which the shim learns a call's location in the program
+    bool asks_onednn = false;             ///< the shim makes each oneDNN in the process print what it executes
     bool asks_kernels = false;            ///< the shim records the kernels that the process launches on GPUs
     std::span<const policy::Rule> rules;  ///< the rules in force; they are never destroyed
 };
@@ -74,18 +73,18 @@ StartEvent make_start_event(std::string_view version, const policy::Policy& poli
 /// One level of the call path of a product: a line of a Python function, or a location in a program or library.
 struct StackFrame {
     std::string_view file;      ///< path of the source file, or of the loaded program or library
-    std::string_view function;  ///< name of the Python function, qualified since Python 3.11; empty for compiled code
+    std::string_view function;  ///< name of the Python function, qualified from Python 3.11 on; empty: compiled code
     std::uint32_t line = 0;     ///< line in the source file, from 1; 0: unknown
     std::uint32_t offset = 0;   ///< return address in a program or library, in bytes from its load address
 };
 
 /// Returns the text for a frame of Python, such as `train.py:41 Model.forward`. A frame with a function but no file
-/// is a remark in place of missing frames; its text is returned unchanged. Long names are cut and end in `…`. The
-/// result is empty for a frame of compiled code. The result lies in `buffer`.
+/// stands for missing frames; its text is the function. Long names are cut and end in `…`. The result is empty for a
+/// frame of compiled code. The result lies in `buffer`.
 std::string_view frame_text(const StackFrame& frame, std::span<char, 512> buffer);
 
-/// Call path of a product, outermost frame first. Its frames are not stored: `read` finds out one frame at a time.
-/// The texts of that frame stay valid until the next call of `read`.
+/// Call path of a product, outermost frame first. The object does not store the frames: `read` finds out one frame at
+/// a time. The texts of a frame stay valid until the next call of `read`.
 struct CallStack {
     std::size_t size = 0;
     /// Reads the frame at `index`, which must be below `size`. Returns false if the frame should be left out.
@@ -115,18 +114,18 @@ struct DecisionEvent {
     int mantissa_bits = 0;       ///< bits of mantissa that an emulated product of float64 kept; 0: not known
     std::string_view algorithm;  ///< algorithm of cublasLt that ran; empty: the product had no algorithm, or the
                                  ///< algorithm is not known
-    bool is_of_vector = false;   ///< one operand of the product is a vector; rows do not have this field
+    bool is_of_vector = false;   ///< one operand of the product is a vector; recordings do not have this field
     const CallStack* stack = nullptr;          ///< call path of the product; nullptr: not known
-    const policy::Rule* decided_by = nullptr;  ///< the rule with the name `rule`; nullptr: no rule matched, or no
-                                               ///< pointer to the rule was kept
+    const policy::Rule* decided_by = nullptr;  ///< the rule with the name `rule`; nullptr: no rule matched, or the
+                                               ///< pointer is not known
     const policy::Rule* limited_by =
         nullptr;  ///< the rule that limited the algorithms of cublasLt; nullptr: no rule limited them
 };
 
 /// Codes of error events.
 enum class ErrorCode : std::uint8_t {
-    bad_setting,    ///< an environment variable or a policy file is wrong; `detail` says how the shim went on
-    provider,       ///< the provider's own function could not be found, or must not be called
+    bad_setting,    ///< an environment variable or a policy file is wrong; `detail` says what the shim does now
+    provider,       ///< the function of the BLAS library could not be found, or must not be called
     lines_dropped,  ///< earlier lines of this process could not be written; `dropped` says how many
 };
 std::string_view to_string(ErrorCode code);

@@ -1,5 +1,5 @@
-// A fingerprint of a result. If the fingerprints of a call in two runs are compared, they tell if the results are
-// equal, and if not, how far the results are apart.
+// A fingerprint of the result of a call. The fingerprints of a call in two runs tell if its results are equal, and if
+// not, how far they are apart.
 #pragma once
 
 #include <cmath>
@@ -7,8 +7,8 @@
 
 namespace fp32shim::record {
 
-/// Number of sums in a sketch. A distance that is estimated from 32 sums is off by more than a factor of 2 once in
-/// 200,000 times.
+/// Number of sums in a sketch. Once in 200,000 times, a distance that is estimated from 32 sums is wrong by more than
+/// a factor of 2.
 inline constexpr int sketch_size = 32;
 
 /// Bits of Fingerprint::flags.
@@ -32,9 +32,9 @@ struct Fingerprint {
     std::uint64_t hash = 0;  ///< hash of the bits of all floats; the chance that two different results have the same
                              ///< hash is 1 in 10^19
     double norm = 0;         ///< Frobenius norm of the result
-    double sketch[sketch_size] = {};  ///< the sum number i adds the floats number i, i + 32, i + 64 and so on, each
+    double sketch[sketch_size] = {};  ///< sketch[i] is the sum of the floats number i, i + 32, i + 64 and so on, each
                                       ///< with a random sign
-    std::uint32_t rows = 0;           ///< kind of the rows and sum of their hashes (see rows_none)
+    std::uint32_t rows = 0;           ///< which rows are hashed, and the sum of their hashes (see rows_none)
 
     bool is_finite() const { return (flags & fingerprint_nonfinite) == 0; }
 };
@@ -44,7 +44,7 @@ struct Fingerprint {
 struct OperandHashes {
     std::uint64_t a = 0;
     std::uint64_t b = 0;
-    std::uint64_t c = 0;  ///< also 0 if beta is 0; the matrix B that trmm and trsm overwrite is hashed in `b` only
+    std::uint64_t c = 0;        ///< also 0 if beta is 0, or for trmm and trsm, which overwrite their operand B
     std::uint64_t scalars = 0;  ///< hash of alpha and beta
 
     bool operator==(const OperandHashes&) const = default;

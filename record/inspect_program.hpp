@@ -1,5 +1,5 @@
-// Predicts if a program will load the shim, by reading its file as the kernel and the loader will read it. `fp32shim
-// run` uses this, and so do recorded processes that start other programs.
+// Predicts if a program will load the shim, by reading its file as the kernel and the loader will read it. The
+// command `fp32shim run` uses this code, and so do recorded processes that start other programs.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace fp32shim::record {
 
-/// Result of inspect_program(), which tells if and how a program starts, and if the program then loads the shim.
+/// Result of inspect_program(): how a program starts, and if it then loads the shim.
 struct InspectedProgram {
     WhyUnseen why = WhyUnseen::seen;
     bool can_start = false;             ///< the file is executable and, if it is a script, its interpreter exists

@@ -26,7 +26,7 @@ std::string_view make_absolute_name(std::string_view name, std::span<char> out, 
     if (!name.starts_with('/')) {
         const long size = system::raw::getcwd(scratch.data(), scratch.size());
         if (size > 1 && scratch[0] == '/') {  // otherwise the current folder has no path (the text begins with
-                                              // "(unreachable)"), and the name stays relative
+                                              // "(unreachable)"), so the name stays relative
             for (const char& letter : scratch.first(static_cast<std::size_t>(size) - 1))
                 writer.text(letter == '%' ? std::string_view("%%") : std::string_view(&letter, 1));
             writer.text("/");

@@ -10,7 +10,7 @@
 
 namespace fp32shim::record {
 
-/// The names of recordings end in this text; the names of decision logs do not.
+/// The end of a recording's name. The names of decision logs have another end.
 inline constexpr std::string_view recording_extension = ".fp32rec";
 
 enum class PathProblem : std::uint8_t {
@@ -36,9 +36,9 @@ inline constexpr std::size_t path_capacity = 4096;
 std::string_view make_absolute_name(std::string_view name, std::span<char> out, std::span<char> scratch);
 
 /// Replaces `%p` by the process id, `%h` by the host, `%r` by the rank, `%j` by the job id, `%t` by the start time
-/// (`20261121T084200Z`) and `%%` by `%`. An unknown host, rank or job is written `none`. The texts for host and job
-/// come from outside, and must not lead to another folder. So each of their characters becomes `_`, except
-/// letters, digits, `.`, `_` and `-` of ASCII; a dot at the start becomes `_`, too. Thread-safe, allocates nothing.
+/// (`20261121T084200Z`) and `%%` by `%`. An unknown host, rank or job is written `none`. The names of host and job
+/// must not lead to another folder, so their characters are replaced by `_`, except letters, digits, `.`, `_` and `-`
+/// of ASCII; a dot at the start is replaced, too. Thread-safe, allocates nothing.
 ExpandedPath expand_path(std::string_view name, const LogNameFacts& facts, std::span<char> buffer);
 
 /// Returns a message that describes the problem in `path` and lists the allowed placeholders. Precondition:

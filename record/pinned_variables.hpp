@@ -10,9 +10,8 @@
 
 namespace fp32shim::record {
 
-/// Bits of ProcessFacts::pins. pins_known is set if the environment was searched. pin_library_codes is set if all
-/// variables of library_codes had their values (has_reproducible_variables()). Each other bit stands for one variable
-/// of all_pins.
+/// Bits of ProcessFacts::pins. pins_known is set if the environment was searched for the variables. pin_library_codes
+/// is set if has_reproducible_variables() returned true. Each other bit stands for one variable of all_pins.
 inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
                                pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256,
                                pin_fp64_emulation = 512, pin_xla = 1024, pin_library_codes = 2048;
@@ -20,8 +19,8 @@ inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, p
 struct PinnedVariable {
     std::uint16_t bit;
     std::string_view entry;  ///< the text `NAME=value`
-    std::string_view reach;  ///< effect and limits of the variable, as a sentence whose subject, the variable, is
-                             ///< missing
+    std::string_view reach;  ///< effect and limits of the variable, as the rest of a sentence whose subject is the
+                             ///< variable
 };
 inline constexpr PinnedVariable all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",

@@ -25,8 +25,8 @@ struct LogNameFacts {
 /// and `forked_from`. An empty string means unknown.
 struct ProcessFacts {
     std::int32_t pid = 0;
-    std::int32_t forked_from = 0;  ///< process id of the ancestor whose log a forked child continues; 0: the process
-                                   ///< is not a forked child
+    std::int32_t forked_from = 0;  ///< process id of the nearest ancestor that wrote to the log, if this process is a
+                                   ///< forked child; 0: it is not one
     std::string host;              ///< node name, from uname
     std::string job_id;            ///< id that the batch system gave the job
     std::string job_id_from;    ///< name of the environment variable with the job id, such as `SLURM_JOB_ID`; empty:
@@ -36,12 +36,12 @@ struct ProcessFacts {
     std::string executable;     ///< path of the program, from /proc/self/exe
     std::string command;        ///< all arguments of the process, joined by single spaces
     std::int64_t start_ns = 0;  ///< time when these facts were gathered: nanoseconds since 1970, UTC
-    std::uint64_t run = 0;      ///< random number of the `fp32shim run` that started the process; 0: there is none,
-                                ///< or it does not record
+    std::uint64_t run = 0;      ///< random number of the `fp32shim run` that started the process; 0: there is no run,
+                                ///< or the run does not record
     bool run_is_awaited = false;  ///< `fp32shim run` waits for the program and then writes RunEnd into the run's
                                   ///< recordings
-    std::uint16_t pins = 0;       ///< bits of the pinned variables in the environment (pins_known and others,
-                                  ///< pinned_variables.hpp); 0: unknown
+    std::uint16_t pins = 0;       ///< variables of `run --pin` that are set: pins_known and other bits of
+                                  ///< pinned_variables.hpp; 0: unknown
 
     operator LogNameFacts() const { return {pid, start_ns, host, job_id, job_id_from, rank_from, rank}; }
 };
@@ -67,7 +67,8 @@ struct RankVariable {
     std::string_view beside{};  ///< name of another variable that must be set, too; empty: there is none
 };
 /// The variables of the innermost launcher come first. In a batch script Slurm sets SLURM_PROCID=0, which the ranks
-/// of mpirun and torchrun inherit. RANK was set by torchrun only if TORCHELASTIC_RUN_ID is set, too.
+/// of mpirun and torchrun inherit. RANK is torchrun's only if TORCHELASTIC_RUN_ID is set; any other RANK is tried
+/// last.
 inline constexpr RankVariable rank_variables[] = {
     {"PMIX_RANK"}, {"OMPI_COMM_WORLD_RANK"}, {"PMI_RANK"}, {"RANK", "TORCHELASTIC_RUN_ID"}, {"SLURM_PROCID"},
     {"RANK"},
@@ -100,8 +101,8 @@ LogNameFacts find_log_name_facts(const auto& value_of, utsname& names) {
 }
 
 /// Gathers facts from the kernel and from `environment`, whose entries are `NAME=value` as in `environ`. If no
-/// variable has the job id, it is taken from the control group. Never fails; facts that cannot be found out stay
-/// unknown. Keeps errno, allocates memory, and needs little stack.
+/// variable has the job id, it is taken from the process's control group. Never fails: facts that cannot be found out
+/// stay unknown. Keeps errno, allocates memory, and needs little stack.
 ProcessFacts gather_process_facts(std::span<const std::string_view> environment);
 
 }  // namespace fp32shim::record

@@ -1,5 +1,5 @@
-// The features by which a processor multiplies in BF16 or FP16, and the process's permission for AMX. They are a word
-// of 16 bits, which is stored in the header of a recording and in the mark of a process without a recording.
+// The features by which a processor multiplies in BF16 or FP16, and the process's permission for AMX. They are stored
+// as a word of 16 bits, in the header of a recording and in the mark of a process without a recording.
 //
 //     word      15 | 14      13            12            11       0
 //               x86 | aarch64 | AMX permitted | AMX asked | features |             0: not known
@@ -11,13 +11,13 @@
 namespace fp32shim::record {
 
 inline constexpr std::uint16_t processor_is_x86_64 = 1U << 15, processor_is_aarch64 = 1U << 14;
-/// Bits about the moment when the process ended. amx_was_asked means that the kernel told whether the process had
-/// permission for AMX; amx_is_permitted means that the process had permission. The kernel ends a program that uses
-/// AMX without permission.
+/// Bits about the permission of the process when it ended. amx_was_asked means that the kernel was asked and
+/// answered; amx_is_permitted means that the process had permission. The kernel ends a program that uses AMX without
+/// permission.
 inline constexpr std::uint16_t amx_was_asked = 1U << 12, amx_is_permitted = 1U << 13;
 
-/// Bits of the features of x86-64 processors on which known_bypasses() depends. feature_names() tells all features in
-/// a word.
+/// Bits of two features of x86-64 processors, on which known_bypasses() (cli/binaries/) depends. The other features
+/// have bits too (feature_names()), but no constants.
 inline constexpr std::uint16_t has_avx512bw = 1U << 0, has_avx_ne_convert = 1U << 4;
 
 /// Returns the word of 16 bits for this processor, without amx_was_asked and amx_is_permitted. A feature is set if

@@ -18,10 +18,9 @@ struct LibraryCodeVariable {
 #endif
     }
 };
-// This variable is set to 1, because the results of OpenBLAS's LAPACK depend on the number of threads.
+// The value of this variable is 1, because the results of OpenBLAS's LAPACK depend on the number of threads.
 inline constexpr std::string_view threads_of_openblas = "OPENBLAS_NUM_THREADS";
-// MKL_CBWR is COMPATIBLE, which MKL accepts on all processors, and not AVX2, which MKL accepts only on Intel's
-// processors.
+// The value of MKL_CBWR is not AVX2, because MKL accepts AVX2 only on Intel's processors, and COMPATIBLE on all.
 inline constexpr LibraryCodeVariable library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},
                                                         {threads_of_openblas, "1", "1"},
                                                         {"MKL_CBWR", "COMPATIBLE", {}},

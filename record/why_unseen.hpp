@@ -7,8 +7,8 @@
 
 namespace fp32shim::record {
 
-/// The reason why a program ran without the shim. `seen` means that the program loads the shim. Recordings contain
-/// the numbers of the values (ChildRecord::why in format/format.hpp), so new values go to the end.
+/// The reason why a program runs without the shim. `seen` means that there is no reason: the program loads the shim.
+/// Recordings contain the numbers of the values (ChildRecord::why in format/format.hpp), so new values go to the end.
 enum class WhyUnseen : std::uint8_t {
     seen,
     statically_linked,

@@ -15,8 +15,8 @@ bool contains(std::string_view characters, char c) { return characters.find(c) !
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
-/// Scans a TOML text just closely enough to tell keys from strings and comments. May misread what follows a syntax
-/// error, which does not matter, since toml++ stops there.
+/// Scans a TOML text closely enough to tell keys from strings and comments. It may misread the text after a syntax
+/// error, which does not matter, because toml++ stops at the error.
 class TomlScanner {
   public:
     explicit TomlScanner(std::string_view text) : text_(text) {
@@ -66,8 +66,8 @@ class TomlScanner {
     }
 
   private:
-    /// Moves past a string and returns true. toml++ cannot read a backslash, whitespace and then a character beyond
-    /// ASCII. At such a character the function stops and returns false.
+    /// Moves past a string and returns true. toml++ cannot read a string that has a backslash, then whitespace and
+    /// then a character beyond ASCII. The function stops at such a character and returns false.
     bool skip_string() {
         const char quote = text_[at_];
         const bool is_multiline = text_.substr(at_, 3) == std::string(3, quote);
@@ -87,8 +87,8 @@ class TomlScanner {
         return true;
     }
 
-    /// Returns true unless a character beyond ASCII follows this backslash and any whitespace. In that case moves to
-    /// the character and returns false.
+    /// Returns true, unless the backslash at the present position is followed by whitespace (or nothing) and a
+    /// character beyond ASCII. Then the function moves to this character and returns false.
     bool ascii_follows_whitespace() {
         const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", at_ + 1);
         if (next == std::string_view::npos || is_ascii(text_[next])) return true;
@@ -100,8 +100,8 @@ class TomlScanner {
     std::size_t at_ = 0;
 };
 
-/// Returns true if the text has none of the problems below; otherwise reports the first. toml++ reports all other
-/// errors.
+/// Returns true if the text has none of the following problems, which would crash toml++; otherwise reports the first
+/// one. toml++ itself reports all other errors.
 /// - A key of more than eight dotted parts: toml++ recurses once per part when it destroys the tables.
 /// - A character beyond ASCII where TOML allows none, or after a line-ending backslash in a multi-line string: toml++
 ///   tests it for whitespace, and runs into code marked as unreachable (for example with U+00CE).
@@ -116,8 +116,8 @@ bool is_safe_for_tomlplusplus(std::string_view text, ErrorCollector& report) {
 
 // ---- documents ----
 
-/// Returns a hint if the value at this place of the text is a word without quotes, otherwise an empty text. `line`
-/// and `column` count from 1.
+/// Returns a hint if the value at `line` and `column` of the text is a word without quotes, and otherwise an empty
+/// text. `line` and `column` count from 1.
 std::string hint_about_quotes(std::string_view text, std::size_t line, std::size_t column) {
     for (; line > 1; --line) text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
     text = text.substr(0, text.find('\n'));
@@ -159,7 +159,7 @@ std::string describe_value(const toml::node& value) {
         char text[32];
         const auto result = std::to_chars(text, text + sizeof text, *number);
         std::string written(text, result.ptr);
-        // Shows 8.0 as a fraction, since it is not the integer 8.
+        // 8.0 is shown with its fraction, because a message about the integer 8 would mislead.
         return written.find_first_not_of("-0123456789") == std::string::npos ? written + ".0" : written;
     }
     return value.is_array() ? "an array" : value.is_table() ? "a table" : "a date or time";

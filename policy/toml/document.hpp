@@ -1,5 +1,5 @@
-// Reads TOML with the positions and the order of the text. Files of this folder include toml++ only through this
-// header, so that all of them have its settings.
+// Reads TOML with the positions and the order of the text. The files of this folder include toml++ only through this
+// header, so that all of them use the same settings of toml++.
 #pragma once
 
 #define TOML_EXCEPTIONS 0
@@ -9,7 +9,8 @@
 // recursively.
 #define TOML_MAX_NESTED_VALUES 16
 // Wrong TOML violates some assertions of toml++ 3.3, although toml++ also checks and reports these errors. A failed
-// assertion must not end the process (as assert does). Nor may the compiler assume that it holds (as with NDEBUG).
+// assertion must not end the process, as it would by assert(), and the compiler must not assume that an assertion
+// holds, as it would with NDEBUG.
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_assert(true)
 
@@ -46,8 +47,8 @@ const T* value_as(const toml::node& node) {
 /// Returns the root table. If the text is not TOML, reports an error and returns nullopt.
 std::optional<toml::table> parse_toml(std::string_view text, ErrorCollector& report);
 
-/// Returns the entries of a table in the order of the text, which messages and rules follow. toml++ itself sorts them
-/// by name.
+/// Returns the entries of a table in the order of the text, so that messages and rules have this order. toml++ itself
+/// sorts entries by name.
 std::vector<TomlEntry> entries_of(const toml::table& table);
 
 /// Returns the words for a value in a message: `"hihg"`, `12`, `an array`.

@@ -35,7 +35,7 @@ std::vector<std::uint32_t> groups_of_process() {
     return groups;
 }
 
-/// Finds the numbers of users or of groups. Their file, which may be large, is read once, and only if a name is
+/// Finds the numbers of users or of groups. Reads their file, which may be large, at most once, and only if a name is
 /// looked up.
 class IdTable {
   public:
@@ -58,7 +58,7 @@ struct AccountDatabase {
     IdTable users{system::users_file}, groups{system::groups_file};
 };
 
-/// Returns true if a list is empty, or if one of its names has a number that is among `ids`.
+/// Returns true if the list of users or groups is empty, or if one of them has a number among the applicant's `ids`.
 bool names_one_of(const std::vector<std::string>& list, IdTable& numbers, const JobIdentity& applicant,
                   const std::vector<std::uint32_t>& ids) {
     if (list.empty()) return true;
@@ -118,8 +118,8 @@ JobIdentity own_job_identity(const Environment& environment, const std::string& 
     applicant.user = static_cast<std::uint32_t>(system::raw::syscall6(SYS_getuid));
     applicant.groups = groups_of_process();
     applicant.command = system::read_command_line();
-    // Whoever made a user namespace may also have chosen what /proc shows there, so the file is read only outside of
-    // one.
+    // The file is read only outside of user namespaces, because whoever made one may also have chosen what /proc
+    // shows there.
     if (applicant.has_real_user_ids) applicant.job = job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
     if (is_root_only_folder(jobs_folder)) {
         if (applicant.job.empty()) return applicant;
@@ -129,8 +129,8 @@ JobIdentity own_job_identity(const Environment& environment, const std::string& 
     }
     const auto value = [&](std::string_view name) { return value_of(environment, name); };
     const BatchSystem* const names = find_batch_system(value);
-    // In a user namespace, the folder of confirmed jobs may exist but be hidden, so the job's variables do not count
-    // there.
+    // In a user namespace, the environment variables are not used, because the folder of confirmed jobs may exist on
+    // the machine but be hidden there.
     if (names != nullptr && applicant.has_real_user_ids) {
         const std::string_view id = value(names->id);
         if (applicant.job.empty()) applicant.job = id;

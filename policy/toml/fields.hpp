@@ -68,7 +68,7 @@ void assign_if_read(Target& target, std::optional<T> value) {
     if (value) target = *std::move(value);
 }
 
-// The following functions are for rows of TableKey. Each reads one field of the target.
+// Each of the following functions can be TableKey::read. It reads a value into the member `field` of the target.
 template <auto field, class Target>
 void read_string_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     assign_if_read(target.*field, read_string(entry, report));
@@ -159,7 +159,7 @@ void read_entries(const toml::table& table, std::string_view section, const Tabl
     }
 }
 
-/// Reads the table that is the value of `entry`, by read_entries(). Reports a value that is not a table.
+/// Reads the table that is the value of `entry` by read_entries(). Reports an error if the value is not a table.
 template <class Target, std::size_t count>
 void read_table(const TomlEntry& entry, const TableKey<Target> (&keys)[count], Target& target,
                 ErrorCollector& report) {
@@ -176,7 +176,7 @@ void read_table_into(const TomlEntry& entry, Target& target, ErrorCollector& rep
 }
 
 /// Appends the rules of the `rule` entry. A rule with an error is reported and still appended, so that a later rule
-/// without a name keeps its number (`rule 3`). The caller must not apply the rules of a file with errors.
+/// without a name keeps its number (`rule 3`). So the caller must not use the rules of a file with errors.
 void read_rules(const TomlEntry& entry, std::vector<Rule>& rules, ErrorCollector& report);
 
 }  // namespace fp32shim::policy

@@ -21,8 +21,8 @@ namespace {
 /// file.
 constexpr std::size_t max_bytes = (1 << 20) + 1;
 
-/// File systems whose files the kernel generates on reading. linux/magic.h has no names for the two numbers (configfs
-/// and fusectl).
+/// File systems whose files the kernel generates when they are read. The last two are configfs and fusectl, for which
+/// linux/magic.h has no names.
 constexpr std::uint32_t kernel_file_systems[] = {
     PROC_SUPER_MAGIC,    SYSFS_MAGIC,        DEBUGFS_MAGIC,  TRACEFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
     CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC,     EFIVARFS_MAGIC, SELINUX_MAGIC, BPF_FS_MAGIC,     NSFS_MAGIC,
@@ -57,8 +57,8 @@ bool read_uid_map(std::string& text) {
            read_bytes(map.number(), 1 << 14, text) == 0;
 }
 
-/// Returns true if user id `user` is mapped in this user namespace (sandbox), or if that is unknown. The kernel may
-/// show an id that is not mapped as the owner of any file whose real owner is not mapped.
+/// Returns true if user id `user` is mapped in this user namespace (sandbox), or if that is unknown. If the id is not
+/// mapped, it may be what the kernel shows as the owner of all files whose real owners are not mapped.
 bool is_mapped_user(uid_t user) {
     std::string text;
     if (!read_uid_map(text)) return true;
@@ -68,7 +68,7 @@ bool is_mapped_user(uid_t user) {
 }
 
 /// Returns true if the file counts as `owner`'s. In a sandbox that does not map root, root's files belong to user
-/// 65534. That user is accepted: whoever made the sandbox also chose its /etc.
+/// 65534. That user is then accepted, because whoever made the sandbox also chose its /etc.
 bool is_owned_by(const struct stat& status, uid_t owner) {
     constexpr uid_t overflow_user = 65534;
     return status.st_uid == owner || (status.st_uid == overflow_user && !is_mapped_user(overflow_user));
@@ -110,7 +110,7 @@ bool has_real_user_ids() {
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner) {
     struct stat found {};
     if (stat(path.c_str(), &found) != 0) {
-        const int error = errno;  // errno is kept, because building the text may change it
+        const int error = errno;  // errno is copied, because composing the message may change it
         PolicyFile file = unreadable_file(error);
         file.is_absent = error == ENOENT || error == ENOTDIR;
         return file;

@@ -1,4 +1,4 @@
-// Reads a policy file safely in the middle of a program's work.
+// Reads policy files, safely even while the program that has loaded the shim is running.
 #pragma once
 
 #include <sys/types.h>
@@ -22,8 +22,8 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
 /// Returns true if `path` is a folder that belongs to root and into which nobody else may write.
 bool is_root_only_folder(const std::string& path);
 
-/// Returns true if the process is in no user namespace, or in one with the ids of the machine. In any other
-/// namespace, whoever made it chose the ids, and may have replaced every file.
+/// Returns true if the process is in no user namespace, or in one that maps every user id to itself. Whoever made any
+/// other namespace chose the ids in it, and may have replaced every file there.
 bool has_real_user_ids();
 
 }  // namespace fp32shim::policy

@@ -109,8 +109,8 @@ void read_fixed_point(const TomlEntry& entry, std::string_view text, Rule& rule,
                              "; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");
 }
 
-/// Reads the key `precision`: a precision, or a table with a tolerance. With a tolerance, the rule's precision
-/// becomes the cheapest precision that audits may choose.
+/// Reads the key `precision`: a precision, or a table with a tolerance. With a tolerance, audits choose the
+/// precision, and the rule's precision is the cheapest one that they may choose.
 void read_precision(const TomlEntry& entry, Rule& rule, ErrorCollector& report) {
     const auto* table = entry.value->as_table();
     const auto* text = value_as<std::string>(*entry.value);
@@ -182,7 +182,7 @@ std::string why_rule_never_applies(const Rule& rule) {
     return {};
 }
 
-/// Returns true if `earlier` obviously matches everything that `later` matches.
+/// Returns true if `earlier` obviously applies to all calls to which `later` applies, and decides as much.
 bool shadows(const Rule& earlier, const Rule& later) {
     return earlier.when == later.when && (earlier.unless.empty() || earlier.unless == later.unless) &&
            decides_as_much(earlier, later);
@@ -240,7 +240,7 @@ void check_precision_of_dtype(const toml::table& table, const Rule& rule, ErrorC
     if (applies_to_single && is_float64_only(rule.precision)) {
         refuse("which is for float64 only; add dtype = [\"float64\", \"complex128\"] to the rule's `when`");
     } else if (!applies_to_double || text == nullptr) {
-        return;  // a tolerance lets audits choose among the formats that the type has
+        return;  // with a tolerance, audits choose among the formats that float64 products have
     } else if (equal_ignoring_case(*text, to_string(Precision::highest))) {
         refuse("which is FP32; for float64 write \"fp64\" or \"fp32\"");
     } else if (!is_allowed_for_float64(rule.precision)) {

@@ -99,7 +99,8 @@ constexpr TableKey<FloorException> exception_keys[] = {
     {"account", read_names_into<&FloorException::account>},
 };
 
-/// Appends the tables [[limits.except]]. A table with an error is reported and still appended.
+/// Appends the exceptions in the tables [[limits.except]]. An exception with an error is reported and still appended,
+/// because the caller drops a file with errors as a whole.
 void read_exceptions(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     constexpr std::size_t most = 100;
     const auto* array = entry.value->as_array();
@@ -207,7 +208,7 @@ bool is_for_this_version(const toml::table& root, ErrorCollector& report) {
     return false;
 }
 
-/// Replaces the floor of the file just read by the floor of its first exception that holds.
+/// Replaces the floor of a policy file by the floor of the file's first exception that holds.
 void apply_exceptions(PolicyDraft& file) {
     for (FloorException& exception : file.exceptions) exception.file_floor = file.floor;
     FloorException* const holds =

@@ -1,5 +1,5 @@
-// Times in a recording are read from the processor's own counter. Reading the counter costs a fifth of a call to the
-// kernel's clock.
+// Reads the processor's own counter, from which the times in a recording are taken. Reading the counter costs a fifth
+// of a call to the kernel's clock.
 #pragma once
 
 #include <atomic>
@@ -21,8 +21,8 @@ void use_kernel_clock(std::uint64_t ticks_per_second);
 /// restriction from its parent. ticks() then counts nanoseconds, because the counter's rate cannot be measured.
 void use_kernel_clock_if_needed();
 
-/// Reads the processor's counter, which has one constant rate on all processors. The processor may read it before or
-/// after neighbouring instructions. Precondition: !counter_traps.
+/// Reads the processor's counter, which has the same constant rate on all cores. The processor may reorder the
+/// reading with neighbouring instructions. Precondition: !counter_traps.
 inline std::uint64_t processor_counter() {
 #if defined(__x86_64__)
     return __rdtsc();

@@ -42,8 +42,8 @@ struct ShortHash {
 struct FileState {
     ShortHash<3> change;  ///< hash of the inode and the times of the last change and modification
     ShortHash<2> size;
-    ShortHash<2> layout;  ///< hash of the program headers, which a process reads in its own memory
-                          ///< (program_headers_hash())
+    ShortHash<2> layout;  ///< hash of the program headers (program_headers_hash()), which a process can read in its
+                          ///< own memory
 
     auto operator<=>(const FileState&) const = default;
 
@@ -62,8 +62,8 @@ struct FileState {
 };
 static_assert(sizeof(FileState) == 7);
 
-/// Returns the hash of a file's program headers. The offsets and sizes in program headers differ between most builds
-/// of a library.
+/// Returns the hash of a file's program headers. It tells most builds of a library apart, because the offsets and
+/// sizes in the headers differ.
 inline ShortHash<2> program_headers_hash(std::span<const std::byte> headers) {
     if (headers.empty()) return {};
     return ShortHash<2>(

@@ -75,15 +75,15 @@ inline constexpr std::uint32_t flag_closed = 16;          ///< the program close
 inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym gave the program a library's own function instead
                                                           ///< of the shim's
 inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objects are not in the file
-inline constexpr std::uint32_t flag_left =
-    128;  ///< the process continued in another file after a reload or a strict seccomp mode; see Header::went_on_at
+inline constexpr std::uint32_t flag_left = 128;  ///< the process no longer records into this file, because of a
+                                                 ///< reload or a strict seccomp mode (Header::went_on_at)
 inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lists programs that ran without the shim
 inline constexpr std::uint32_t flag_children_file =
     512;  ///< the run has a separate file that lists its children; `verify` has to read that file, too
-inline constexpr std::uint32_t flag_run_is_awaited = 1024;  ///< `fp32shim run` started the process and intends to
-                                                            ///< write Header::run_end when the run ends
-inline constexpr std::uint32_t flag_asks_onednn = 2048;     ///< the shim answers oneDNN's reads of ONEDNN_VERBOSE so
-                                                            ///< that each copy of oneDNN prints its executions
+inline constexpr std::uint32_t flag_run_is_awaited = 1024;  ///< `fp32shim run` waits for the end of the run, and then
+                                                            ///< writes Header::run_end
+inline constexpr std::uint32_t flag_asks_onednn = 2048;     ///< each oneDNN in the process prints its executions,
+                                                            ///< because the shim answers its reads of ONEDNN_VERBOSE
                                                             ///< (object_tells)
 inline constexpr std::uint32_t flag_asks_kernels = 4096;  ///< the shim records the kernels that the process launches
                                                           ///< on GPUs
@@ -138,8 +138,8 @@ enum class SettingsChangeKind : std::uint32_t { none, set_precision, reload, set
 enum class SettingsChangeOrigin : std::uint32_t {
     command,       ///< `fp32shim set` or `fp32shim reload` requested the change
     program,       ///< the program itself made the change, by the C API
-    carried_over,  ///< the setting did not change; it was already in force when this recording began after a fork or
-                   ///< in a new log file
+    carried_over,  ///< the setting did not change: it was in force before this recording began, after a fork or in a
+                   ///< new log file
 };
 
 /// Settings that environment variables and policy files give after a reload.
@@ -194,8 +194,8 @@ inline constexpr std::uint32_t child_is_whole = 2;
 inline constexpr std::uint8_t child_has_own_libraries = 128;
 
 /// A program that ran without the shim. In a file with flag_children_only, a process without a recording started the
-/// program; in other files, the recorded process did. Starts that differ only in time and in the starting process
-/// share one record.
+/// program; in other files, the recorded process did. Starts of the same program that differ only in their time or in
+/// the process that starts it share one record.
 struct ChildRecord {
     std::uint32_t state;       ///< 0: the record is unused; 1: it is being written; child_is_whole: it is complete;
                                ///< stored last
@@ -216,11 +216,12 @@ static_assert(sizeof(ChildRecord) == 256);
 inline constexpr std::size_t listed_name_limit = 44;
 inline constexpr std::size_t listed_limit = 31;
 
-/// A recording of a child that loaded the shim. The child writes this entry once it has a recording.
+/// An entry of the list in a header: another recording of the same run or family (write/listing.hpp). The process
+/// that makes this other recording writes the entry.
 struct ListedRecording {
     std::uint32_t published;      ///< 1: the entry is complete; stored last
-    std::int32_t pid;             ///< process id of the child in the child's own PID namespace
-    std::uint64_t process_start;  ///< start of the child process, in the unit of Header::process_start
+    std::int32_t pid;             ///< process id of this process, in its own PID namespace
+    std::uint64_t process_start;  ///< start of this process, in the unit of Header::process_start
     std::uint32_t name_size;
     char name[listed_name_limit];  ///< name of the recording's file; a `…` at its start replaces a beginning that was
                                    ///< too long
@@ -248,21 +249,22 @@ inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym gave the pr
                                                           ///< of the shim's
 /// The process multiplied matrices after it had changed the name of its log or had switched the shim off.
 inline constexpr std::uint32_t mark_has_changed_log = 4;
-inline constexpr std::uint32_t mark_flag_onednn_log_requested = 8;   ///< the process had the setting of
-                                                                     ///< flag_asks_onednn
-inline constexpr std::uint32_t mark_flag_kernel_log_requested = 16;  ///< the process had the setting of
-                                                                     ///< flag_asks_kernels
+inline constexpr std::uint32_t mark_flag_onednn_log_requested = 8;   ///< the process was started with
+                                                                     ///< FP32_MATMUL_ONEDNN=1
+inline constexpr std::uint32_t mark_flag_kernel_log_requested = 16;  ///< the process was started with
+                                                                     ///< FP32_MATMUL_KERNELS=1, and ended before it
+                                                                     ///< read its settings
 
-/// A mark lists the loaded files of a process that ended without a recording. Processes whose marks would be equal
-/// share one mark. Marks are stored in the file for the children of a run (write/children.hpp). The mark with the
-/// hash Header::marks[i] is in segment i + 1.
+/// A mark: the list of the files that a process had loaded, if the process ended without a recording. Processes whose
+/// marks would be equal share one mark. Marks are stored in the file for the children of a run (write/children.hpp).
+/// The mark with the hash Header::marks[i] is in segment i + 1.
 struct UnrecordedProcessSegment {
     std::uint32_t published;  ///< 1: the mark is complete; stored last
     std::uint32_t flags;      ///< flags of the mark: bits mark_…
     std::int64_t noted_ns;    ///< end of the first process that left this mark: nanoseconds since 1970, UTC
     std::uint16_t pins;  ///< environment variables that `run --pin` sets and the process had (see ProcessFacts::pins)
     std::uint16_t processor;  ///< processor of the process, encoded as Header::processor is; older writers left zeros
-    std::uint32_t layouts;    ///< number of layouts: the first `layouts` files have a FileState::layout, and the
+    std::uint32_t layouts;    ///< number of the files, from the first one on, that have a FileState::layout; the
                               ///< layouts follow the last file
     std::uint32_t count;      ///< number of files; the first file is the program itself
     std::uint32_t size;       ///< number of bytes that the files fill in `files`
@@ -320,7 +322,7 @@ struct Header {
                                      ///< sets); 0: not recorded
     std::int64_t facts_ns;           ///< the time ProcessFacts::start_ns, which replaces %t in a log's name
     std::uint8_t more_pins;          ///< high 8 bits of ProcessFacts::pins
-    std::uint8_t where;              ///< sources from which the shim tells where in its program a call was made: a
+    std::uint8_t where;              ///< sources from which the shim learns a call's location in the program: a
                                      ///< policy::LocationSourceSet
     std::uint8_t native_frames;  ///< largest number of compiled callers in a call path; 0: a call path has only the
                                  ///< location of the call
@@ -336,7 +338,7 @@ struct Header {
     std::uint8_t reserved2;
     TextRange floor_exception;   ///< names of the exceptions that lowered `floor`; this text lies behind the texts of
                                  ///< `texts`
-    std::uint32_t user_and_one;  ///< real user id as seen outside of the user namespace, plus 1; 0: not known
+    std::uint32_t user_and_one;  ///< real user id, as outside of the process's user namespace, plus 1; 0: not known
     std::uint8_t reserved11[32];
     // The fields from offset 256 are written whenever the file grows.
     std::uint32_t next_segment;  ///< number of the first segment that no thread has reserved yet
@@ -368,7 +370,7 @@ struct Header {
     std::uint64_t went_on_at;  ///< `start_ticks` of the recording in which the process continued after a reload
                                ///< (flag_left); 0: there is none
     // The field at offset 920 is written by the process that starts children.
-    /// How often a program was started without the shim and the file had no space to list it.
+    /// Number of starts of programs without the shim that the file had no space to list.
     std::uint32_t children_missed;
     // The field at offset 924 is written by the process.
     std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonReaderState
@@ -388,9 +390,9 @@ struct Header {
     std::uint8_t reserved7[1024 - 988];
     // The field at offset 1024 is written by the process when facts become known. Older writers left zeros.
     EnvironmentRecord environment[environment_limit];
-    // The fields from offset 2048 list recordings of children that loaded the shim. The children write them. Older
-    // writers left zeros.
-    std::uint32_t listed_count;  ///< number of recordings of children; `listed` has the first listed_limit of them
+    // The fields from offset 2048 list other recordings of the same run or family. The processes that make these
+    // recordings write the list. Older writers left zeros.
+    std::uint32_t listed_count;  ///< number of entries of the list; `listed` has the first listed_limit of them
     /// Number of processes that multiplied matrices and could not make a recording. They are forked children of the
     /// process; in the file for the children of a run, they are processes of the run.
     std::uint32_t unrecorded;
@@ -424,8 +426,8 @@ static_assert(offsetof(Header, searched_calls) == 4088 && offsetof(Header, chang
 /// Number of bytes at the beginning of a header that identify a recording. These bytes are equal in all copies of one
 /// recording, and differ between any two recordings.
 inline constexpr std::size_t identity_size = offsetof(Header, texts);
-/// Returns the number of the list in a file, which the recordings in the list store in Header::listed_in. The number
-/// is a hash of `identity`, the first identity_size bytes of the file, and is never 0.
+/// Returns the number of the list in a file. The recordings in the list have it in Header::listed_in. The number is a
+/// hash of `identity`, the first identity_size bytes of the file, and is never 0.
 inline std::uint64_t list_id(std::string_view identity) { return system::Hash().add(identity).value(); }
 inline std::uint64_t list_id(const Header& header) {
     return list_id(std::string_view(reinterpret_cast<const char*>(&header), identity_size));

@@ -14,7 +14,7 @@ struct ProcessIdentity {
     std::array<std::uint8_t, 16> boot_id{};  ///< boot_id of the running kernel; zeros: unknown
 
     bool operator==(const ProcessIdentity&) const = default;
-    /// Returns true if this process and `other` are known to have run under the same boot of one kernel.
+    /// Returns true if this process and `other` are known to have run on the same machine since the same boot.
     bool shares_boot_with(const ProcessIdentity& other) const;
 };
 

@@ -67,14 +67,14 @@ static_assert(segment_size / string_alignment == 1 << 12);
 
 // ---- rows ---------------------------------------------------------------------------------------------------------
 
-/// Number of bits in a row's number. The numbers continue from segment to segment: row 682 is the first row of the
-/// second segment of rows.
+/// Number of bits in the number of a row, which is the record of a distinct decision. The numbers continue from
+/// segment to segment: row 682 is the first row of the second segment of rows.
 inline constexpr std::uint32_t row_bits = 20;
 inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
 /// The row number of an event that is not a call, but marks a change of thread: the following events belong to
 /// another thread. The duration field of this event holds the id of the other thread.
 inline constexpr std::uint32_t thread_change = row_limit;
-/// Number of the row in which calls are counted if the file has no space for a row of their own.
+/// Number of the row that counts the calls for whose decisions the file has no space.
 inline constexpr std::uint32_t overflow_row = 0;
 
 inline constexpr std::uint32_t row_is_folded = 1;     ///< the sizes m, n, k and batch in the row are rounded up to
@@ -148,21 +148,21 @@ static_assert(sizeof(FrameRecord) == 20);
 
 // ---- counters -----------------------------------------------------------------------------------------------------
 
-/// Limits the estimate for untimed calls. An untimed call is assumed to last as long as the next timed call of its
-/// row, but at most outlier_factor times the mean of the row's calls without the longest one. So one interrupted call
-/// does not distort the total.
+/// Limits the estimate for untimed calls. An untimed call is assumed to last as long as the next timed call with the
+/// same decision (row), but at most outlier_factor times the mean of all these calls without the longest one. So one
+/// interrupted call does not distort the total.
 inline constexpr std::uint64_t outlier_factor = 8;
 
 /// Counters of the calls that one slot (thread) has made with one decision (row). `calls` is stored last, so a reader
-/// may see the other fields include one call more than `calls` does. `total` is an estimate: untimed calls are
-/// assumed to last as long as the next timed call.
+/// may see the other fields include one call more than `calls` does. `total` is an estimate, because not all calls
+/// are timed (outlier_factor).
 struct CounterRecord {
     std::uint64_t calls;
     std::uint64_t total;  ///< ticks spent in the calls; the time of a call on CUDA ends when its kernels are launched
     std::uint64_t shortest;  ///< duration of the shortest timed call, in ticks
     std::uint64_t longest;   ///< duration of the longest timed call, in ticks
     std::uint64_t first;     ///< time at which the first call returned, in ticks
-    std::uint64_t last;  ///< time at which the last call returned, in ticks; short untimed calls may have followed
+    std::uint64_t last;      ///< time at which the last call returned, in ticks; some untimed calls may have followed
     std::uint32_t row_plus_one;  ///< number of the row plus 1; 0: unused; stored after the other fields' first values
     std::uint32_t
         untimed;          ///< number of untimed calls after the newest timed call; `total` does not yet contain them
@@ -212,15 +212,16 @@ constexpr std::uint64_t duration_of(const EventRecord& event) { return event.dur
 
 // ---- objects ------------------------------------------------------------------------------------------------------
 
-inline constexpr std::uint32_t object_is_bound_past = 1;  ///< the object's calls of a BLAS function or, if kernels
-                                                          ///< are recorded, of the CUDA driver may bypass the shim
+inline constexpr std::uint32_t object_is_bound_past = 1;  ///< the object's calls of BLAS functions may bypass the
+                                                          ///< shim; if kernels are recorded, also its calls of the
+                                                          ///< CUDA driver
 inline constexpr std::uint32_t object_tells = 2;          ///< the object contains oneDNN, and each execution of this
                                                           ///< oneDNN is recorded
 inline constexpr std::uint32_t object_is_silent =
     4;  ///< if the object contains oneDNN, some of its executions may not be recorded
 inline constexpr std::uint32_t object_asks_past = 8;  ///< the object's calls of getenv may bypass the shim
 inline constexpr std::uint32_t object_tells_jax =
-    16;  ///< the object contains XLA, and fp32shim_jax.py sees each program that JAX makes this XLA compile for a CPU
+    16;  ///< the object contains XLA, and fp32shim_jax.py sees each program that JAX has this XLA compile for a CPU
 inline constexpr std::uint32_t object_has_narrow_jax =
     32;  ///< a program that JAX compiled with the object's XLA multiplies numbers narrower than float32, or its
          ///< products are not known
@@ -228,11 +229,11 @@ inline constexpr std::size_t build_id_limit = 20;
 /// Largest number of segments with objects. If a process loads more objects than fit, flag_objects_missed is set.
 inline constexpr std::uint32_t object_segment_limit = 8;
 
-/// A program or library that the loader mapped into the process and may have unmapped since. Its path and its build
-/// id identify it.
+/// A program or library that was loaded into the process, and may have been unloaded since. Its path and its build id
+/// identify it.
 struct ObjectRecord {
-    std::uint64_t first_seen;               ///< ticks at which the shim first noticed the object, some time after the
-                                            ///< object was loaded
+    std::uint64_t first_seen;               ///< ticks at which the shim first noticed the object, which may have been
+                                            ///< loaded earlier
     StringId path;                          ///< path that the loader has for the object
     std::uint32_t flags;                    ///< bits object_…, which may also be set after publication
     std::uint8_t build_id_size;             ///< number of bytes of the build id; 0: the file has no build id
@@ -302,8 +303,8 @@ static_assert(sizeof(OperandsRecord) == 56);
 
 inline constexpr std::uint32_t rule_is_used = 1;       ///< the rule has decided a call
 inline constexpr std::uint32_t rule_is_withdrawn = 2;  ///< a reload has removed or changed the rule
-/// Largest number of segments with rules. Reloads of changed policies may bring more rules than fit; the further
-/// rules are not recorded.
+/// Largest number of segments with rules. If reloads of changed policies bring more rules than fit, the further rules
+/// are not recorded.
 inline constexpr std::uint32_t rule_segment_limit = 4;
 
 /// A rule of the policy that was in force at the start of the recording or after a reload.
@@ -312,7 +313,7 @@ struct RuleRecord {
     StringId file;            ///< path of the policy file
     std::uint32_t line;       ///< line in the policy file, from 1
     std::uint32_t flags;      ///< bits rule_is_…, which may also be set after publication
-    std::uint64_t content;    ///< the hash policy::Rule::content, which only the writer uses
+    std::uint64_t content;    ///< the hash policy::Rule::content, which readers do not use
     std::uint32_t published;  ///< 1: the entry is complete; stored last
     std::uint32_t reserved;
 };

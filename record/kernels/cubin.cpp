@@ -51,8 +51,8 @@ class Cubin {
 
     std::string_view name(const Elf64_Shdr& section) const { return text_at(names_, section.sh_name); }
 
-    /// Tells whether the code in section number `index` is a kernel or a function; `either` means that this is not
-    /// known. The low 24 bits of the section's sh_info are the number of the symbol of its code.
+    /// Returns the kind of the code in section number `index`; `either` means that the kind is not known. The low 24
+    /// bits of the section's sh_info are the number of the symbol for the code.
     FunctionKind function_kind(const Elf64_Shdr& section, unsigned index) const {
         const auto symbol = value_at<Elf64_Sym>(symbols_, (section.sh_info & 0xffffff) * sizeof(Elf64_Sym));
         if (!symbol || ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_shndx != index)
@@ -108,7 +108,7 @@ void scan_cubin(Bytes bytes, const KernelVisitor& visitor, ImageFacts& facts) {
     if (!knows_instructions_of(architecture)) facts.doubt = "is for an architecture whose instructions are not known";
     const Cubin cubin(bytes, *header);
     cubin.add_symbols(facts);
-    TensorFormats in_functions = 0;  // formats in functions, which any kernel may call by a pointer
+    TensorFormats in_functions = 0;  // formats in functions, which any kernel may call by pointers
     for (const bool is_again : {false, true}) {
         if (is_again && in_functions == 0) break;
         for (unsigned i = 0; const auto section = cubin.section_at(i); ++i) {

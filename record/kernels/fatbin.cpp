@@ -27,8 +27,8 @@ namespace {
 using Target = std::span<std::byte>;
 
 constexpr std::uint64_t largest_unpacked = std::uint64_t{1} << 30;
-constexpr std::size_t state_size = std::size_t{1} << 18;  // zstd's decompression state has 100 to 160 KiB; pages that
-                                                          // it does not touch cost nothing
+constexpr std::size_t state_size = std::size_t{1} << 18;  // zstd needs 100 to 160 KiB for its state; pages that it
+                                                          // does not touch cost nothing
 
 /// Unpacks `packed` into `target`, and shortens `target` to the unpacked bytes. Returns an empty text on success, and
 /// otherwise the reason for the failure.
@@ -62,8 +62,8 @@ std::string_view unpack_zstd([[maybe_unused]] Bytes packed, [[maybe_unused]] Tar
 
 enum class Compression : std::uint8_t { none, lz4, zstd };
 
-/// The unpacked bytes of an entry. They are valid as long as this object is, or as long as `packed` is if the entry
-/// was not compressed.
+/// The unpacked bytes of an entry. They are valid as long as this object exists; if the entry was not compressed,
+/// they are the bytes `packed` themselves.
 class UnpackedEntry {
   public:
     UnpackedEntry(Bytes packed, Compression packing, std::uint64_t unpacked_size) : bytes_(packed) {

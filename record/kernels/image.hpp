@@ -32,16 +32,16 @@ struct FatbinWrapper {
 };
 inline constexpr std::uint32_t fatbin_wrapper_magic = 0x466243b1;
 
-/// Returns the size of the image that starts with `beginning`, as far as these bytes tell. If the result exceeds
-/// beginning.size(), call the function again with as many bytes as it returned. A result of at most beginning.size()
-/// is the size of the image. The result is 0 if no image starts with the bytes; a fatbin wrapper is not an image.
+/// Returns the size of the image that starts with `beginning`. If the result exceeds beginning.size(), these bytes do
+/// not tell the size yet: call the function again with as many bytes as it returned. The result is 0 if no image
+/// starts with the bytes; a fatbin wrapper is not an image.
 std::uint64_t image_size(std::span<const std::byte> beginning);
 
 struct ImageFacts {
     bool has_code = false;          ///< the image has machine code or PTX that the device can run
     bool launches_kernels = false;  ///< kernels in the image may launch kernels from the device
-    std::string_view doubt;         ///< a clause that tells why the formats of some kernels are not known; empty: all
-                                    ///< formats are known
+    std::string_view doubt;         ///< the reason why the formats of some kernels are not known, as a clause; empty:
+                                    ///< all formats are known
 };
 
 /// A function that is called with each kernel of an image, and the `context` that is passed to it. `name` is valid

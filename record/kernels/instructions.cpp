@@ -20,8 +20,8 @@ enum class FormatSource : std::uint8_t { nothing, itself, field, descriptor };
 struct TensorInstruction {
     unsigned bits, oldest, newest;
     FormatSource source;
-    std::uint8_t value;  ///< formats of the operands (itself), or number of the lowest bit of the field that tells
-                         ///< them (field)
+    std::uint8_t value;  ///< for `itself`, the formats of the operands; for `field`, the number of the lowest bit of
+                         ///< the field that tells them
 };
 constexpr TensorInstruction instructions[] = {
     {0, 0, 0, FormatSource::nothing, 0},

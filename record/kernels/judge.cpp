@@ -52,9 +52,8 @@ constexpr OperandTypePattern operand_types[] = {
     {"*I[il]f*", Dtype::float32},     {"*I[il][il]f*", Dtype::float32},
     {"*fffE*", Dtype::float32},       {"*PKf*", Dtype::float32}};
 
-/// Patterns for words that name formats below float32, or instructions for these formats. If the table in names.def
-/// says that a kernel multiplies in float32, but the kernel's name matches one of these patterns, the table is not
-/// believed.
+/// Patterns for words that name formats below float32, or instructions for these formats. If names.def says that a
+/// kernel multiplies in float32, but the kernel's name matches one of these patterns, the format counts as unknown.
 constexpr std::string_view lower_formats[] = {"*[tT][fF]32*", "*tfloat32*", "*[bB][fF]16x*", "*[hH][mM][mM][aA]*",
                                               "*[hH][gG][mM][mM][aA]*"};
 
@@ -71,7 +70,7 @@ constexpr std::pair<TensorFormats, std::string_view> format_names[] = {
     {tensor_fp8, "FP8"},   {tensor_integer, "integer"}, {tensor_unknown, "unknown"}};
 constexpr TensorFormats below_fp32 = 95;  // all formats in `format_names`
 
-/// A part of a sentence, of at most 120 characters, that is composed at compile time.
+/// A text of at most 120 characters that is composed at compile time.
 struct StaticText {
     char text[120] = {};
     std::size_t size = 0;
@@ -80,8 +79,8 @@ struct StaticText {
     }
 };
 
-/// The clauses for kernels whose names tell nothing. The clause with the index `set` is for a kernel whose code has
-/// instructions of the formats in `set`.
+/// The values of KernelJudgement::doubt for kernels whose names tell nothing. The clause with the index `set` is for
+/// a kernel whose code has instructions of the formats in `set`.
 constexpr auto doubt_clauses = [] {
     std::array<StaticText, below_fp32 + 1> all{};
     for (std::size_t set = 1; set < all.size(); ++set) {
@@ -98,8 +97,8 @@ constexpr auto doubt_clauses = [] {
     return all;
 }();
 
-/// Returns the tensor-core formats that may occur in the code of a kernel if the judgement by its name is right. If
-/// the result is not empty, it contains tensor_unknown too.
+/// Returns the formats of tensor-core instructions that the code of a kernel may have if `judgement`, made from its
+/// name, is right. If there are any, tensor_unknown is one of them.
 TensorFormats allowed_by(const KernelJudgement& judgement) {
     const auto [multiplies, dtype, applied, doubt] = judgement;
     TensorFormats allowed = 0;

@@ -25,8 +25,8 @@ struct KernelJudgement {
     /// Lowest format in which the kernel may multiply operands of float32 or float64. The value is `unchanged` if the
     /// format is not known (`doubt` says why) or the operands are narrower than float32.
     policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
-    std::string_view doubt;  ///< a clause, to follow the kernel's name, that tells what is not known; empty: there is
-                             ///< no doubt
+    std::string_view doubt;  ///< a clause that follows the kernel's name and tells what is not known about it; empty:
+                             ///< there is no doubt
 };
 
 /// Returns the judgement of a kernel about which nothing is known, for the reason `doubt`.
@@ -36,10 +36,10 @@ constexpr KernelJudgement unknown_kernel(std::string_view doubt) {
     return judgement;
 }
 
-/// Recordings store a kernel as a function whose name is kernel_prefix and the kernel's name, such as
+/// In a recording, the function of a launched kernel is kernel_prefix followed by the kernel's name, such as
 /// `kernel:ampere_sgemm_128x64_nn`.
 inline constexpr std::string_view kernel_prefix = "kernel:";
-/// Recordings store a replay of a CUDA graph with this text in place of a kernel's name. No kernel has a blank in its
+/// In a recording, a replay of a CUDA graph has this text in place of a kernel's name. No kernel has a blank in its
 /// name.
 inline constexpr std::string_view graph_replay = "graph replay";
 

@@ -14,7 +14,7 @@ namespace fp32shim::record {
 
 using Bytes = std::span<const std::byte>;
 
-/// The largest size or offset that is believed. A larger value counts as damage, so that the sum of two believed
+/// The largest size or offset that is accepted. A larger value counts as damage, so that the sum of two accepted
 /// values does not overflow.
 inline constexpr std::uint64_t largest_size = std::uint64_t{1} << 40;
 

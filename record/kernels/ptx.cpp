@@ -66,8 +66,8 @@ constexpr NamedFormats ptx_types[] = {
     {"u4", tensor_integer}, {"b1", tensor_integer}, {"f32", tensor_unknown}, {"s32", tensor_unknown},
 };
 
-/// Names of the kinds of tcgen05.mma, whose text does not name types. Only the descriptor of an instruction of kind
-/// f16 tells if the operands are FP16 or BF16.
+/// Names of the kinds of tcgen05.mma, an instruction that does not name types. For the kind f16, only the
+/// instruction's descriptor tells if the operands are FP16 or BF16.
 constexpr NamedFormats kinds[] = {
     {"kind::f16", tensor_fp16 | tensor_bf16},
     {"kind::tf32", tensor_tf32},
@@ -103,8 +103,8 @@ TensorFormats formats_of(std::string_view instruction) {
     return count < 3 ? tensor_unknown : named[1] | named[2];
 }
 
-/// Visits each kernel in `text` with the formats in the kernel's own code. Returns the formats in the functions in
-/// `text`.
+/// Visits each kernel in `text` with the formats in the kernel's own code. Returns the formats in the functions of
+/// `text` that are not kernels.
 TensorFormats visit_kernels(std::string_view text, ImageFacts& facts, const KernelVisitor& visitor) {
     enum { nothing, kernel, function } part = nothing;
     TensorFormats in_functions = 0, formats = 0;

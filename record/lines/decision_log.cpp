@@ -160,7 +160,7 @@ int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
         const long result = system::raw::retry_if_interrupted(
             [&] { return system::raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
-            // If the system wrote only a part, the next write fails and returns the reason.
+            // If the kernel wrote only a part, the loop writes the rest, or gets the reason as an error.
             position += static_cast<std::size_t>(result);
             continue;
         }
@@ -173,8 +173,8 @@ int DecisionLog::write_buffer(LogBuffer buffer, std::size_t size) {
     return 0;
 }
 
-/// Handles `error`, a result of write_buffer(). If `error` is an errno, counts a lost line. If `error` is 0, writes
-/// an event that reports how many lines were lost since the last report, if any were lost.
+/// Handles `error`, a result of write_buffer(). If `error` is an errno, counts a lost line. If `error` is 0 and lines
+/// were lost before, writes an event that reports how many.
 void DecisionLog::handle_write_result(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);

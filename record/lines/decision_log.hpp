@@ -1,10 +1,10 @@
 // Writes a decision log, if `FP32_MATMUL_LOG` names a `.jsonl` file. Each event becomes one line, which is written in
 // one call of write().
 //
-// The log runs inside other people's programs. So it makes raw system calls only, leaves errno alone, and holds
-// SIGPIPE and SIGXFSZ back. An open log allocates nothing and needs no large stack frame. Before each write, the log
-// checks that its descriptor still refers to its own file, because the program may have closed the descriptor and its
-// number may now belong to another file.
+// The log runs inside other people's programs. So it makes raw system calls only, leaves errno alone, and keeps
+// SIGPIPE and SIGXFSZ from the program. An open log allocates nothing and needs no large stack frame. Before each
+// write, the log checks that its descriptor still refers to its own file, because the program may have closed the
+// descriptor and its number may now belong to another file.
 #pragma once
 
 #include <atomic>
@@ -52,11 +52,11 @@ class DecisionLog {
     std::string open(std::string_view name, const ProcessFacts& facts, const StartEvent& start, LogBuffer buffer,
                      std::uint32_t mode = 0600, const StartEvent& (*in_force)() = nullptr);
 
-    /// Writes one line. In a forked child, the first call also writes the child's own `start` event. It goes into the
-    /// child's own file if the log's name has `%p`, and otherwise into the file that parent and child share. A line
-    /// that cannot be written is counted. The first failure of a process is reported on stderr. When a line can be
-    /// written again, an `error` event says how many lines were lost. Thread-safe, also after fork. A signal handler
-    /// must pass a buffer of its own.
+    /// Writes one line. In a forked child, the first call also writes the child's own `start` event. A child writes
+    /// to a file of its own if the log's name has `%p`, and otherwise to its parent's file. A line that cannot be
+    /// written is counted. The first failure of a process is reported on stderr. When a line can be written again, an
+    /// `error` event says how many lines were lost. Thread-safe, also after fork. A signal handler must pass a buffer
+    /// of its own.
     void write(const DecisionEvent& event, LogBuffer buffer);
     void write(const ErrorEvent& event, LogBuffer buffer);
 
@@ -88,9 +88,9 @@ class DecisionLog {
     system::OncePerProcess warning_;
     system::ForkSafeLock lock_;
 
-    // After open(), only begin_in_child() changes path_, facts_.pid and facts_.forked_from. It holds `lock_`
-    // meanwhile, and stores `owner_` afterwards. Only expand_path() uses facts_.pid, because lines get the process id
-    // from the kernel.
+    // After open(), only begin_in_child() changes path_, facts_.pid and facts_.forked_from, while it holds `lock_`.
+    // It stores `owner_` afterwards. Only expand_path() uses facts_.pid, because lines get the process id from the
+    // kernel.
     char name_[path_capacity] = {};  // the absolute path with its placeholders
     char path_[path_capacity] = {};  // the path in which placeholders are replaced for the process `owner_`
     ProcessFacts facts_;

@@ -8,8 +8,8 @@ namespace fp32shim::record {
 namespace {
 
 /// Writes one flat JSON object on one line. Every key is always written; an absent value becomes null. The member
-/// functions have the names of the kinds of fields in decision_fields.def, where the value that each kind writes as
-/// null is listed.
+/// functions are named like the kinds of fields in decision_fields.def, which says for each kind what counts as
+/// absent.
 class JsonLine {
   public:
     JsonLine(std::span<char> out, std::string_view event, const ProcessFacts& facts, const TimeAndThread& moment)
@@ -79,7 +79,7 @@ class JsonLine {
 }  // namespace
 
 // The number in each call of string() is the largest size of the value, in bytes between the quotes. The numbers keep
-// the longest line within line_limit. Tests fill every value to its limit.
+// the longest line within line_limit. Tests check this with values as long as their limits.
 
 std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const TimeAndThread& moment,
                          std::span<char> out) {

@@ -1,4 +1,4 @@
-// Formats events as lines of JSON and in words. The functions are pure: they write to their arguments only.
+// Formats events as lines of JSON and in words. The functions change nothing except the buffer that they are given.
 #pragma once
 
 #include <cstddef>

@@ -226,7 +226,7 @@ void judge_formats(std::optional<std::size_t> type, bool is_strict_sum, OneDnnEx
     const auto* const mode = std::ranges::find(modes, execution.fpmath, &FpmathMode::word);
     const auto format = format_of(execution.implementation, execution.fpmath);
     if (execution.duration_ns < 0) {
-        execution.doubt = "the line is cut off";  // so the line may lack attributes
+        execution.doubt = "the line is cut off";  // its attributes may be missing
     } else if (execution.engine != "cpu") {
         execution.doubt = "formats of other devices than CPUs are not known";
     } else if (!is_strict_sum) {
@@ -245,7 +245,7 @@ void judge_formats(std::optional<std::size_t> type, bool is_strict_sum, OneDnnEx
     }
 }
 
-/// Returns the value of the attribute `name`, up to a colon. Returns the default, `strict`, if the attribute is
+/// Returns the value of the attribute `name`, up to a colon, or `strict`, which is the default, if the attribute is
 /// missing.
 std::string_view value_of(std::string_view name, std::string_view attributes) {
     const std::size_t at = attributes.find(name);
@@ -328,8 +328,8 @@ OneDnnLineKind parse_onednn_line(std::string_view line, OneDnnExecution& executi
     const std::string_view beginning = take_before(line, ",");
     if (!is_one_of(onednn_line_beginnings, beginning)) return OneDnnLineKind::other;
     bool is_of_graph = beginning.ends_with("graph_verbose");
-    // Up to three fields precede `info`, `error` or `exec`, depending on the version: a mark of the line's format, a
-    // time, and the part of the library.
+    // Depending on the version, up to three fields precede `info`, `error` or `exec`: the version of the line's
+    // format, a time, and the part of the library.
     for (int field = 0; field < 4; ++field) {
         const std::string_view word = take_before(line, ",");
         is_of_graph = is_of_graph || word == "graph";

@@ -21,7 +21,7 @@ enum class OneDnnLineKind : std::uint8_t {
 inline constexpr std::string_view onednn_line_beginnings[] = {"onednn_verbose", "dnnl_verbose", "mkldnn_verbose",
                                                               "onednn_graph_verbose", "dnnl_graph_verbose"};
 
-/// One executed primitive. All its texts are parts of the line, or static.
+/// One executed primitive. All its texts are parts of the line, or string literals.
 struct OneDnnExecution {
     std::string_view kind;  ///< kind such as `matmul`, `convolution` or `rnn`; `partition` for a partition of the
                             ///< graph API
@@ -54,20 +54,20 @@ struct OneDnnExecution {
                                     ///< `exec,` without the time
 };
 
-/// Recordings store a primitive as a function whose name is onednn_prefix and the primitive's kind, such as
+/// In a recording, the function of a primitive is onednn_prefix followed by the primitive's kind, such as
 /// `onednn_matmul`.
 inline constexpr std::string_view onednn_prefix = "onednn_";
 
-/// For products in programs that JAX makes XLA compile, fp32shim_jax.py writes lines in the form of oneDNN's lines.
-/// Their kinds begin with xla_prefix. In recordings, such a kind is the name of the function, without onednn_prefix.
+/// fp32shim_jax.py writes lines in oneDNN's form for products in programs that JAX has XLA compile. Their kinds begin
+/// with xla_prefix. In a recording, the function of such a product is its kind, without onednn_prefix.
 inline constexpr std::string_view xla_prefix = "xla_compiled_";
 
-/// Returns true if `function`, the function of a row, was recorded from a line of oneDNN or from a line about JAX.
+/// Returns true if `function`, the function of a recorded decision, comes from a line of oneDNN or a line about JAX.
 constexpr bool is_onednn_or_xla(std::string_view function) {
     return function.starts_with(onednn_prefix) || function.starts_with(xla_prefix);
 }
 
-/// Reads a line of oneDNN. A newline at its end may be missing. Sets `execution` only if the line tells about an
+/// Reads a line of oneDNN. The newline at its end may be missing. Sets `execution` only if the line is about an
 /// execution. If the line was cut off, the members about the missing part stay unknown. The form of the lines is
 /// taken from src/common/verbose.cpp and src/graph/utils/verbose.cpp of oneDNN 0.21 to 3.13.
 OneDnnLineKind parse_onednn_line(std::string_view line, OneDnnExecution& execution);

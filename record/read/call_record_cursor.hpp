@@ -1,4 +1,4 @@
-// Iterates over the audits or fingerprints in a recording, one slot after the other.
+// Iterates over the audits or fingerprints in a recording, one slot (the records of one thread) after the other.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace fp32shim::record {
 
-/// Iterates over records of single calls, and reads the file in pieces. Only one thread may use a cursor.
+/// Iterates over records of single calls. Reads the file in pieces. Only one thread may use a cursor.
 template <class Entry>
 class CallRecordCursor {
   public:

@@ -44,9 +44,9 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.timed += more.timed;
 }
 
-/// Adds an estimate for the untimed calls that `total` does not contain. The duration of each is assumed to be the
-/// mean of the calls in `total`. For this mean, the duration of the longest call is limited to outlier_factor times
-/// the mean of the other calls.
+/// Adds an estimate for the untimed calls that `total` does not contain. Each of them is assumed to take as long as
+/// the calls in `total` on average. For this average, the longest call counts as at most outlier_factor times the
+/// mean of the others.
 void add_untimed_estimate(CounterRecord& counters) {
     const auto untimed = static_cast<double>(counters.untimed);
     const double known = static_cast<double>(counters.calls) - untimed;
@@ -59,8 +59,8 @@ void add_untimed_estimate(CounterRecord& counters) {
     counters.untimed = 0;
 }
 
-/// Counts the events at the start of a segment, as long as their times rise. If the writer was interrupted, the
-/// header's count is too high, because older events follow the last new event.
+/// Counts the events at the start of a segment, as long as their times rise. If the process was killed while it
+/// overwrote the segment with new events, older events follow the new ones, and the header's count is too high.
 std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
@@ -71,7 +71,7 @@ std::size_t count_whole_events(const EventSegment& segment) {
 
 /// Finds the complete entries of a ring that a process may be writing. Reads each piece twice, because an entry that
 /// was present at the first reading is complete at the second. If the process overwrites the ring later, the ring's
-/// `count` rises, by which the EventCursor that reads the events notices it.
+/// `count` rises, and the EventCursor that reads the events notices this.
 void find_complete_events(const RecordingByteReader& bytes, SlotEventPlaces& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
@@ -88,8 +88,8 @@ void find_complete_events(const RecordingByteReader& bytes, SlotEventPlaces& eve
 }
 
 /// Excludes from a ring the events with times up to `last_appended`, because other segments of the file have copies
-/// of them. If no event came after the ring was copied, all events are excluded. If the copying was interrupted, the
-/// ring's first events are excluded.
+/// of them. If no event came after the full ring was copied, all its events are excluded. If the process was killed
+/// while it copied the ring, only the ring's first events are excluded.
 void exclude_appended_events(const RecordingByteReader& bytes, SlotEventPlaces& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
@@ -203,8 +203,8 @@ FingerprintCursor RecordingReader::fingerprints(std::uint32_t slot) const {
 }
 
 const format::OperandsRecord* FingerprintCursor::operands_of(const format::FingerprintRecord& entry) {
-    // Fingerprints and operand hashes are both in the order of the calls, and either may be missing for some calls.
-    // Hashes of calls before the call of `entry` are therefore skipped.
+    // Fingerprints and operand hashes are both in the order of the calls, but some calls have only one of the two. So
+    // operand hashes of earlier calls are skipped.
     while (has_more_operands_) {
         if (next_operands_ == nullptr) next_operands_ = operands_.next();
         has_more_operands_ = next_operands_ != nullptr;
@@ -241,7 +241,7 @@ void RecordingReader::read_counters(const std::vector<IndexedSegment>& segments)
                                                  // yet
     for (const IndexedSegment& segment : segments) {
         slots_.insert(segment.slot);
-        // A slot uses its entries in order, so no used entries follow the first piece without used entries.
+        // A slot uses its entries in order, so only unused entries follow a piece without used entries.
         for (std::uint32_t first = 0; first < CounterSegment::capacity; first += counters_of_a_piece)
             if (!add_counters(segment, first, counters_by_row)) break;
     }
@@ -304,8 +304,8 @@ void RecordingReader::read_rings(const std::vector<IndexedSegment>& rings) {
     }
 }
 
-/// Sorts the segments with copies of full rings by slot and sequence. Excludes from the ring of each slot the events
-/// that have copies in such segments.
+/// Sorts the segments with copies of full rings by slot and sequence. Excludes the events in these segments from the
+/// rings of their slots.
 void RecordingReader::arrange_events(const std::vector<IndexedSegment>& full_rings) {
     for (const IndexedSegment& segment : full_rings) events_[segment.slot].segments.push_back(segment);
     for (auto& [number, events] : events_) {
@@ -409,7 +409,7 @@ void RecordingReader::read_changes(const format::Header& header) {
                 to_recorded_change(header.changes[index],
                                    offsetof(format::Header, changes) + index * sizeof(format::SettingsChangeRecord)));
     }
-    // Changes whose writer has not finished or was killed count as lost, too.
+    // Changes that a thread is still writing, or did not finish because it was killed, count as lost, too.
     lost_changes_ = count - static_cast<std::uint32_t>(changes_.size());
 }
 
@@ -451,8 +451,8 @@ void RecordingReader::read_children(const format::Header& header) {
         child.pid = record.pid;
         child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
         child.last_ns = std::clamp(record.last_ns, -farthest_time_ns, farthest_time_ns);
-        // If several processes note starts of the same program at the same time, each process may use a record of its
-        // own.
+        // If several processes recorded starts of the same program at the same time, the program may have several
+        // records, which are joined here.
         const auto known = std::ranges::find_if(children_, [&](const RecordedChild& other) {
             return other.path == child.path && other.folder == child.folder &&
                    other.interpreter == child.interpreter && other.why == child.why &&

@@ -37,8 +37,8 @@ using format::Header;
 // links. The file is opened for reading only after it is known to be a regular file and the one that the process has
 // mapped.
 
-constexpr std::size_t max_recordings = 256;  // limit per process; a reload that changes the log's name leaves the
-                                             // earlier recording mapped
+constexpr std::size_t max_recordings = 256;  // limit per process, which has several if reloads change the log's name,
+                                             // because earlier recordings stay mapped
 constexpr std::string_view deleted_mark = " (deleted)";
 
 bool is_recording_name(std::string_view name) {
@@ -46,8 +46,8 @@ bool is_recording_name(std::string_view name) {
     return name.ends_with(recording_extension);
 }
 
-/// A mapping in a process that may be the header of a recording. The mapping is shared and writable, and begins at
-/// the start of a file.
+/// A mapping in a process that may be the header of a recording, because it is shared and writable, and begins at the
+/// start of a file.
 struct MappedRecording {
     std::uint32_t major = 0, minor = 0;  ///< device of the file, as in /proc/PID/maps; stat may give another device
     std::uint64_t inode = 0;
@@ -132,8 +132,8 @@ struct FoundMappedFile {
     std::string name;                          ///< path of the file, for messages
 };
 
-/// Finds the file of the mapping `mapped` among the open descriptors of the process whose folder in /proc is
-/// `process_folder`.
+/// Finds the file of the mapping `mapped` among the open descriptors of a process. `process_folder` is the process's
+/// folder in /proc.
 FoundMappedFile find_among_descriptors(const std::string& process_folder, const MappedRecording& mapped) {
     const std::string folder_path = process_folder + "/fd/";
     const std::unique_ptr<DIR, CloseFolder> folder(opendir(folder_path.c_str()));
@@ -178,13 +178,12 @@ FoundMappedFile find_mapped_file(std::int32_t pid, const MappedRecording& mapped
 
 // ---- commands to a process
 
-/// The reason for refusing a recording that belongs to another process. A forked child has its parent's recording
-/// mapped until the child's first product.
+/// The reason for refusing a recording of another process. A forked child has its parent's recording mapped until it
+/// makes its first product.
 constexpr std::string_view belongs_to_another_process = "belongs to another process";
 constexpr std::string_view no_longer_used = "is no longer used since a reload; [log] path must name a .fp32rec file";
 
-/// Returns the reason why `process` does not record into the file behind `descriptor`, or an empty text if it records
-/// into the file.
+/// Returns the reason why `process` does not record into the open file `descriptor`, or an empty text if it does.
 std::string why_not_recording_into(int descriptor, const ProcessIdentity& process) {
     Header header;
     if (pread(descriptor, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
@@ -238,7 +237,7 @@ class SentCommand {
         return answer_.has_value();
     }
 
-    /// Returns the answer, or the reason why no answer arrived. This is called when the wait for answers is over.
+    /// Returns the answer, or the reason why no answer arrived. Must be called when the wait for answers is over.
     CommandAnswer answer() const {
         if (answer_) return *answer_;
         if ((read<std::uint32_t>(offsetof(Header, flags)) & format::flag_left) != 0)
@@ -268,8 +267,8 @@ class SentCommand {
                        : ": can no longer be opened; check whether the process still runs";
         if (const std::string why = why_not_recording_into(file_.number(), identify_process(pid_)); !why.empty())
             return " " + why;
-        // If two fp32shim commands write at the same time, their CommandWords differ in the sender's process id, and
-        // the one that is written later stays in the header.
+        // If two fp32shim commands write at the same time, the CommandWord that is written later stays in the header.
+        // The two differ in the process id of the command.
         const format::CommandWord before{read<std::uint64_t>(offsetof(Header, command))};
         std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
         if (sequence == 0) sequence = 1;  // a CommandWord of 0 would mean that there is no command

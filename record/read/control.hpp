@@ -17,8 +17,8 @@
 
 namespace fp32shim::record {
 
-/// A file that is open with O_PATH. The object still refers to this file after its name was removed or given to
-/// another file.
+/// A file that was opened with O_PATH. The object refers to the same file even after the file's name was removed or
+/// given to another file.
 class PathOnlyFile : public Descriptor {
   public:
     using Descriptor::Descriptor;
@@ -31,8 +31,8 @@ struct LiveRecording {
     std::int32_t pid = 0;   ///< process id in the reader's namespace; the header has the id in the process's own
                             ///< namespace
     std::string name;       ///< path of the file, for messages; it ends in ` (deleted)` once the file is deleted
-    std::string open_path;  ///< path by which the file can be opened as long as `file` exists, even after the file
-                            ///< was renamed
+    std::string open_path;  ///< path by which the file can be opened, even after it was renamed; valid as long as
+                            ///< `file` exists
     std::shared_ptr<const PathOnlyFile> file;
 };
 
@@ -66,7 +66,8 @@ struct CommandAnswer {
 std::vector<CommandAnswer> send_set_precision(std::span<const LiveRecording> recordings,
                                               std::optional<policy::Precision> precision,
                                               std::chrono::milliseconds timeout);
-/// Tells the processes of `recordings` to read their policies again. Waits and returns like send_set_precision().
+/// Tells the processes of `recordings` to read their policies again. Waits for their answers like
+/// send_set_precision().
 std::vector<CommandAnswer> send_reload(std::span<const LiveRecording> recordings, std::chrono::milliseconds timeout);
 
 }  // namespace fp32shim::record

@@ -85,8 +85,8 @@ void EventCursor::drop_misordered_events() {
     piece_begin_ += kept;
     if (is_whole) return;
     const std::size_t left_out = piece_end_ - std::exchange(piece_begin_, piece_end_);
-    // The newest segment of events may be incomplete. For this segment, no problem is reported, because the ring
-    // still has the missing events.
+    // No problem is reported if the newest segment of events is incomplete, because the ring still has the missing
+    // events.
     if (segment_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
     problems_.add(segment_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
                   "the times of the events of slot " + std::to_string(segment_.slot) +
@@ -120,9 +120,9 @@ void EventCursor::begin_entries(const IndexedSegment& segment, std::size_t first
     thread_ = segment.thread;
 }
 
-/// Continues in the copy of the ring, after the process overwrote the ring while this cursor was reading it. The copy
-/// is the segment of events whose sequence equals the count that the ring had before. Reports a problem if the file
-/// has no such segment.
+/// Continues in the copy of the ring, because the process has overwritten the ring while this cursor was reading it.
+/// The copy is the segment of events whose sequence is the count that the ring had before. Reports a problem if the
+/// file has no such segment.
 void EventCursor::continue_in_copied_ring() {
     ProblemList ignored;
     SegmentIndex index = index_segments(bytes_, ignored);

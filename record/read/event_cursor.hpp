@@ -11,8 +11,8 @@
 
 namespace fp32shim::record {
 
-/// The places in the file where the events of one slot are. They are segments with copies of full rings, by rising
-/// sequence, and then the ring in use.
+/// The places in the file where the events of one slot are: segments with copies of full rings, by rising sequence,
+/// and then the ring in use.
 struct SlotEventPlaces {
     std::uint32_t slot = 0;
     std::vector<IndexedSegment> segments;
@@ -44,8 +44,8 @@ class EventCursor {
         std::int32_t thread;  ///< id of the calling thread; 0: unknown
     };
 
-    /// The cursor leaves out the events up to the time `after`, in ticks. `bytes`, `events` and `problems` must
-    /// outlive the cursor.
+    /// Makes a cursor that leaves out the events up to the time `after`, in ticks. `bytes`, `events` and `problems`
+    /// must outlive the cursor.
     EventCursor(const RecordingByteReader& bytes, const SlotEventPlaces& events, std::uint64_t after,
                 ProblemList& problems);
 

@@ -13,8 +13,8 @@ void RecordingReader::read_gpu_times(const std::vector<IndexedSegment>& segments
     for (const IndexedSegment& indexed : segments) {
         bytes_->read_into(indexed.offset, *segment);
         for (const GpuTimeRecord& entry : segment->entries) {
-            // In a file that is being written, `first_calls` may already include a call that `samples` does not yet
-            // include. A larger difference means that the entry is corrupt.
+            // While the process writes, `first_calls` may include one call that `samples` does not yet include. A
+            // larger difference means that the entry is corrupt.
             if (entry.row_plus_one == 0 || entry.row_plus_one > format::row_limit || entry.samples == 0 ||
                 entry.first_calls > entry.samples + 1 || entry.total_of_first_calls > entry.total)
                 continue;
@@ -33,8 +33,8 @@ void RecordingReader::add_gpu_times(RowCounters& result) const {
     const auto found = gpu_times_.find(result.row);
     if (found == gpu_times_.end()) return;
     const format::GpuTimeRecord& times = found->second;
-    // The first call of a thread (slot) with a decision (row) often waits until its kernel is loaded, so its time is
-    // not typical. First calls are left out of the mean if there are other measured calls.
+    // The first call that a thread (slot) makes with a decision (row) often waits until its kernel is loaded. So
+    // first calls are left out of the mean if there are other measured calls.
     const bool has_others = times.samples > times.first_calls;
     const auto typical = static_cast<double>(times.total - (has_others ? times.total_of_first_calls : 0)) /
                          static_cast<double>(times.samples - (has_others ? times.first_calls : 0));

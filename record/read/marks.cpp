@@ -1,4 +1,4 @@
-// Reads marks, which list the loaded files of processes that ended without a recording (write/mark.hpp).
+// Reads marks. A mark lists the loaded files of a process that ended without a recording (write/mark.hpp).
 #include <algorithm>
 #include <cstring>
 #include <memory>

@@ -26,9 +26,9 @@ bool is_of_this_user(std::int32_t pid) {
            (stat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0 && status.st_uid == geteuid());
 }
 
-/// Returns the process `pid` if it belongs to the run, or may belong to it. It may belong to the run if it has loaded
-/// the shim but has overwritten its environment, which contains the number of the run. Some servers overwrite it with
-/// their title.
+/// Returns the process `pid` if it belongs or may belong to the run. Its environment has the number of its run. If
+/// the process has loaded the shim, but has overwritten its environment (as some servers do with their title), it may
+/// belong to the run.
 std::optional<RemainingProcess> process_of_run(std::int32_t pid, std::uint64_t run) {
     const std::string folder = "/proc/" + std::to_string(pid);
     const std::string content = system::read_small_file((folder + "/environ").c_str());

@@ -24,10 +24,11 @@ struct RemainingProcess {
 };
 /// Returns the processes of the `fp32shim run` with the number `run` that are still running, except this process and
 /// its ancestors. Only processes that began at `began` (in the unit of ProcessIdentity::start) or later are examined,
-/// because the environment of a process that hangs in some system calls cannot be read. Only root examines processes
-/// of other users. The function waits up to an eighth of a second for the last processes to end, because helpers of
-/// Python outlive their program for some milliseconds. The result includes processes that have loaded the shim and
-/// have overwritten their environment. It lacks processes whose environment this user may not read.
+/// because an older process may hang in a system call during which nobody can read its environment. Only root
+/// examines processes of other users. The function waits up to an eighth of a second for the last processes to end,
+/// because helper processes of Python end some milliseconds after their program. The result includes processes that
+/// have loaded the shim but overwritten their environment. It lacks processes whose environment this user may not
+/// read.
 std::vector<RemainingProcess> remaining_processes_of_run(std::uint64_t run, std::uint64_t began);
 
 }  // namespace fp32shim::record

@@ -271,8 +271,8 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
 }
 
 /// Takes the rate of the processor's counter from the header, so that all readers show the same times. The writer
-/// measures the rate again whenever the recording's age has doubled, and at `exit`. So the error of a time is not
-/// larger than the time that it takes to read the clocks.
+/// measures the rate again whenever the recording's age has doubled, and at `exit`. So the error of the rate moves no
+/// time by more than it takes to read the clocks.
 void RecordingReader::read_ticks_per_second(const format::Header& header) {
     facts_.ticks_per_second = header.ticks_per_second;
     if (facts_.ticks_per_second != 0) return;
@@ -289,8 +289,8 @@ RecordingState RecordingReader::state() const {
         utsname names{};
         const bool is_same_host = uname(&names) == 0 && facts_.process.host == names.nodename;
         return is_same_host ? RecordingState::ended
-                            : RecordingState::unknown;  // the process has ended, because the machine was restarted;
-                                                        // or the process ran on another machine
+                            : RecordingState::unknown;  // if the host is the same, the machine was restarted, so the
+                                                        // process has ended; otherwise it ran on another machine
     }
     // A process of another PID namespace has another process id in this namespace, or none.
     if (recorded.pid_namespace != self.pid_namespace) return find_in_proc(recorded);

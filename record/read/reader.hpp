@@ -64,8 +64,8 @@ struct RecordingFacts {
     std::int64_t user = -1;       ///< real user id; -1: not recorded
     ProcessIdentity identity;
     PythonReaderState python = PythonReaderState::unused;  ///< state of the reader of Python's stacks
-    std::uint64_t opened_ticks = 0;                        ///< the time `opened_ns` in ticks; it is different for all
-                                                           ///< recordings of one process
+    std::uint64_t opened_ticks = 0;                        ///< the time `opened_ns` in ticks; no two recordings of
+                                                           ///< one process have the same
     std::uint64_t went_on_ticks = 0;                       ///< `opened_ticks` of the recording in which the process
                                                            ///< continued after a reload; 0: there is none
 
@@ -85,9 +85,9 @@ struct RecordingFacts {
     }
 };
 
-/// Number and times of the calls that a recording counts in one row. The time of a call on CUDA ends when its kernels
-/// are launched. If some calls are untimed, `total_ns` is an estimate, and `shortest_ns` and `longest_ns` cover the
-/// timed calls only.
+/// Number and times of the calls with one decision (row) in a recording. The time of a call on CUDA ends when its
+/// kernels are launched. If some calls are untimed, `total_ns` is an estimate, and `shortest_ns` and `longest_ns`
+/// cover the timed calls only.
 struct RecordedCounters {
     std::uint64_t calls = 0;
     std::uint64_t total_ns = 0;
@@ -104,10 +104,10 @@ struct RecordedCounters {
     std::uint64_t gpu_longest_ns = 0;
 };
 
-/// One call. Single calls are recorded at the log level `calls`.
+/// One call. Single calls are recorded only at the log level `calls`.
 struct RecordedEvent {
     std::int64_t end_ns = 0;        ///< time at which the call returned: nanoseconds since 1970, UTC
-    std::uint64_t duration_ns = 0;  ///< duration on the host; for an untimed call, the mean duration of its row
+    std::uint64_t duration_ns = 0;  ///< duration on the host; if untimed, the mean duration of the calls in its row
     bool is_timed = true;
     std::uint32_t row = 0;  ///< number of the row: RecordedRow::id
     std::uint32_t slot = 0;
@@ -179,10 +179,10 @@ struct RecordedObjectList {
     /// Time when all loaded files were most recently listed; 0: never. Files that were loaded later are unknown,
     /// unless `until_exit` is true.
     std::int64_t looked_at_ns = 0;
-    bool until_exit = false;       ///< loaded files were listed once more at the program's `exit`
+    bool until_exit = false;       ///< true: loaded files were listed once more when the program called `exit`
     bool are_missing = false;      ///< some loaded files could not be listed
     bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, so its calls bypass the shim
-    bool ask_onednn = false;       ///< each copy of oneDNN that read ONEDNN_VERBOSE was told to print its executions
+    bool ask_onednn = false;       ///< each oneDNN that read ONEDNN_VERBOSE was told to print its executions
                                    ///< (format::object_tells)
     bool ask_kernels = false;      ///< the kernels that the process launched on GPUs are recorded
     bool kernels_missed = false;   ///< some launched kernels may not be recorded
@@ -211,7 +211,7 @@ struct RecordedEnvironmentFact {
     std::string value;
 };
 
-/// A rule of the policy that the process read most recently.
+/// A rule of the policy that was in force last.
 struct RecordedRule {
     std::string name;
     std::string file;  ///< path of the policy file
@@ -233,7 +233,7 @@ struct UnrecordedProcess {
 
 class RecordingReader;
 
-/// Iterates over single calls, which are recorded at the log level `calls`. Only one thread may use a cursor. The
+/// Iterates over single calls, which exist only at the log level `calls`. Only one thread may use a cursor. The
 /// reader must outlive the cursor, and must not read the file again (read_again()) while the cursor is in use.
 class MergedEventCursor {
   public:
@@ -246,13 +246,13 @@ class MergedEventCursor {
         std::unique_ptr<EventCursor> cursor;
         EventCursor::Event next;
 
-        bool operator<(
-            const Slot& other) const;  // the earliest next call is the greatest, so that a heap begins with it
+        bool operator<(const Slot& other) const;  // a slot with an earlier next call is greater, because a heap
+                                                  // begins with the greatest
     };
     MergedEventCursor(const RecordingReader& reader, const std::vector<std::uint64_t>& after);
 
     const RecordingReader* reader_;
-    std::vector<Slot> slots_;  ///< slots that have further calls, as a heap whose first element is the slot with the
+    std::vector<Slot> slots_;  ///< slots that have more calls; a heap whose first element is the slot with the
                                ///< earliest next call
 };
 
@@ -304,7 +304,7 @@ class RecordingReader {
     /// Frees caches, and closes the file until the next read. A file that was opened without a path stays open.
     void close_until_next_read();
 
-    /// Leaves out the calls that `earlier`, an earlier copy of the recording, has, and leaves out their events and
+    /// Leaves out the calls that are also in `earlier`, an earlier copy of the recording, with their events and
     /// audits. Fingerprints stay. If a row has calls in `earlier`, its shortest and longest call remain those of all
     /// its calls, and its `first_ns` becomes its `last_ns` in `earlier`. If `earlier` is not an earlier copy, changes
     /// nothing and returns the reason, as a text that continues after the copy's name; otherwise returns an empty
@@ -324,11 +324,11 @@ class RecordingReader {
     /// Returns the frame of a call path with the id `id` (RecordedRow::stack, RecordedFrame::parent), or nullopt if
     /// the file does not have the frame.
     std::optional<RecordedFrame> frame(format::StringId id) const { return row_reader_->frame(id); }
-    /// Returns the object that reads rows. It also tells the formats of rows. Other names for locations and files can
-    /// be set in it before rows are read.
+    /// Returns the object that reads rows and their formats. Before rows are read, other names for locations and
+    /// files can be set in it.
     RecordedRowReader& row_reader() const { return *row_reader_; }
-    /// Visits the published rows by rising id, until `visitor` returns false. Some ids may be missing, two rows may
-    /// be equal, and a row may have no calls.
+    /// Visits the complete rows by rising id, until `visitor` returns false. Some ids may be missing, two rows may be
+    /// equal, and a row may have no calls.
     void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const {
         row_reader_->visit_rows(visitor);
     }
@@ -360,8 +360,8 @@ class RecordingReader {
     /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file, row() may
     /// not find a row that has counters.
     CountersView counters() const { return {*this}; }
-    /// Returns the number of slots. A slot is a part of the file that one thread at a time writes to. After the
-    /// thread has ended, another thread may use the slot.
+    /// Returns the number of slots. A slot is a part of the file that one thread writes to; after the thread has
+    /// ended, another thread may use it.
     std::size_t slot_count() const { return slots_.size(); }
     /// Returns the newest changes of the process's settings. The oldest of them is the first element.
     const std::vector<RecordedSettingsChange>& changes() const { return changes_; }
@@ -374,8 +374,8 @@ class RecordingReader {
     std::vector<RecordedRule> rules() const;
     /// Returns the programs that were started without the shim.
     const std::vector<RecordedChild>& children() const { return children_; }
-    /// Returns how often a program was started without the shim and is not in children(), because the file had no
-    /// space left for it.
+    /// Returns the number of starts of programs without the shim that are not in children(), because the file had no
+    /// space for them.
     std::uint32_t missed_children() const { return missed_children_; }
     /// Returns the facts about the process's environment. The list is empty if an older version of fp32shim made the
     /// recording.
@@ -400,10 +400,10 @@ class RecordingReader {
     /// Returns an upper bound for the number of events, computed from the headers of segments.
     std::uint64_t event_count() const;
 
-    /// Returns a cursor that iterates over calls in the order of their return. Events of a slot with `ticks` up to
-    /// `after[slot]` are left out; slots beyond the end of `after` are complete. A caller follows a live recording by
-    /// calling read_again() and then passing the `ticks` of the newest event that it saw in each slot. The cursor
-    /// reads 4 KiB per slot at a time.
+    /// Returns a cursor that iterates over calls in the order of their return. Leaves out the events of a slot with
+    /// `ticks` up to `after[slot]`; of slots beyond the end of `after`, it leaves out none. A caller follows a live
+    /// recording by calling read_again() and then passing the `ticks` of the newest event that it saw in each slot.
+    /// The cursor reads 4 KiB per slot at a time.
     MergedEventCursor events(const std::vector<std::uint64_t>& after = {}) const { return {*this, after}; }
     /// Visits all events in the order of events().
     void visit_events(const std::function<void(const RecordedEvent&)>& visitor) const;
@@ -472,8 +472,8 @@ class RecordingReader {
 
     RecordingFacts facts_;
     std::int64_t start_realtime_ns_ = 0;
-    std::vector<format::CounterRecord> counters_;               // counters, summed over slots and sorted by row
-    std::map<std::uint32_t, format::GpuTimeRecord> gpu_times_;  // times on the GPU, summed over slots, by row
+    std::vector<format::CounterRecord> counters_;               // counters of each row in all slots; sorted by row
+    std::map<std::uint32_t, format::GpuTimeRecord> gpu_times_;  // times of each row in all slots
     std::set<std::uint32_t> slots_;
     std::map<std::uint32_t, SlotEventPlaces> events_;  // places of events, indexed by slot
     std::vector<RecordedSettingsChange> changes_;
@@ -489,8 +489,8 @@ class RecordingReader {
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, dropped_events_ = 0, overwritten_events_ = 0,
                   lost_audits_ = 0, searched_calls_ = 0;
     std::uint64_t lost_fingerprints_ = 0;
-    std::map<std::uint32_t, std::uint64_t> left_out_events_;  // events up to this time are left out, by slot
-    std::map<std::uint32_t, std::uint64_t> left_out_audits_;  // number of audits to leave out, by slot
+    std::map<std::uint32_t, std::uint64_t> left_out_events_;  // for each slot, leaves out events up to this time
+    std::map<std::uint32_t, std::uint64_t> left_out_audits_;  // for each slot, the number of audits to leave out
     std::uint32_t lost_changes_ = 0, missed_children_ = 0, missed_marks_ = 0;
 };
 

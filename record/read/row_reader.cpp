@@ -32,9 +32,9 @@ void RecordedRowReader::free_caches() {
     texts_ = {};
 }
 
-/// Finds the row with the number `id`. Returns nullopt if the row is not published. If `is_new` is true and the row
-/// is not published in the cached bytes of row_window_, reads it from the file again, because it may have been
-/// published after row_window_ was filled.
+/// Finds the row with the number `id`. Returns nullopt if the row is not complete. If `is_new` is true and the row is
+/// not complete in the cached bytes of row_window_, reads it from the file again, because the process may have
+/// written it meanwhile.
 std::optional<RecordedRowReader::PublishedRow> RecordedRowReader::find_row(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const IndexedSegment* segment = find_by_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
@@ -158,8 +158,8 @@ std::optional<RecordedFrame> RecordedRowReader::read_frame(format::StringId id) 
                          cached_text(record.function, referred_from), record.line, record.offset};
 }
 
-/// Returns the segment of texts with the number `sequence`, or nullptr if the file has none. When a segment is
-/// missing for the first time, the file is indexed again, because the segment may be new.
+/// Returns the segment of texts with the number `sequence`, or nullptr if the file has none. The first time that a
+/// segment is missing, searches the file again, because the segment may be new.
 const IndexedSegment* RecordedRowReader::find_text_segment(std::uint32_t sequence) {
     const IndexedSegment* known = find_by_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_reindexed_, true)) return known;

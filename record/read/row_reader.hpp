@@ -24,7 +24,7 @@ struct RecordedRow {
     DecisionEvent decision;
     bool is_folded = false;  ///< the sizes are rounded up to powers of two
     bool is_overflow =
-        false;  ///< the row counts calls for whose own rows there was no space; `decision` has no meaning
+        false;  ///< the row counts calls for whose decisions the file had no space; `decision` has no meaning
     format::StringId stack = 0;  ///< id of the call path's innermost frame, for frame(); 0: not known
     bool stack_is_cut = false;   ///< the innermost frames of the call path are missing
 };
@@ -51,10 +51,10 @@ class RecordedRowReader {
     /// Returns the row with the number `id`, or nullptr if the file does not have the row. The result is valid until
     /// the next call of row().
     const RecordedRow* row(std::uint32_t id);
-    /// Returns the format in which the calls of a row ran, without reading texts. Returns nullopt if the row is
-    /// missing or is the overflow row.
+    /// Returns the format in which the calls of a row ran. Reads no texts. Returns nullopt if the file does not have
+    /// the row, or if it is the overflow row.
     std::optional<policy::AppliedFormat> format_of(std::uint32_t id);
-    /// Visits the published rows by rising id, until `visitor` returns false.
+    /// Visits the complete rows by rising id, until `visitor` returns false.
     void visit_rows(const std::function<bool(const RecordedRow&)>& visitor);
     /// Returns the text with the id `id`. If the file does not have the text, returns an empty text and reports a
     /// problem. `referred_from` is the offset of the record that has the id, for the message.
@@ -72,7 +72,7 @@ class RecordedRowReader {
     std::function<void(RecordedRow&)> release_location_namer() { return std::move(location_namer_); }
 
     /// Sets other names for source files. `names` maps the path of a file to its new name. frame() returns the new
-    /// names, and so does `where` of rows whose call paths contain the files.
+    /// names, and `where` of a row has the new name if it is a line of such a file.
     void set_file_names(std::map<std::string, std::string> names) { file_names_ = std::move(names); }
 
     /// Frees cached texts and bytes of the file. They are read from the file again when they are needed.
@@ -111,8 +111,8 @@ class RecordedRowReader {
     bool has_reindexed_ = false;
     RecordingReadCache row_window_, text_window_;
     std::size_t cache_size_ = 1;
-    std::vector<CachedRow> cache_;   // cached rows by id; allocated at first use
-    std::vector<CachedText> texts_;  // cached texts by id; allocated at first use
+    std::vector<CachedRow> cache_;   // cached rows, at indices that depend on their ids; allocated at first use
+    std::vector<CachedText> texts_;  // cached texts, at indices that depend on their ids; allocated at first use
 };
 
 }  // namespace fp32shim::record

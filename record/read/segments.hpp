@@ -1,5 +1,5 @@
-// Finds the segments of a recording. All reading of the file goes through this code, which copies bytes and does not
-// map the file.
+// Finds the segments of a recording, and reads bytes of the file. All readers use this code, which copies bytes and
+// does not map the file.
 #pragma once
 
 #include <sys/types.h>
@@ -106,8 +106,8 @@ struct IndexedSegment {
     std::uint32_t slot = 0, sequence = 0, count = 0;
     std::int32_t thread = 0;
 
-    /// Returns true if `header`, which was read from `offset` again, still belongs to this segment. Another segment
-    /// with newer events may have replaced this segment.
+    /// Returns true if `header`, which was read again from `offset`, belongs to this segment. The process may have
+    /// overwritten the segment with newer events.
     bool matches(const format::SegmentHeader& header) const {
         return header.kind == static_cast<std::uint32_t>(kind) && header.slot == slot && header.sequence == sequence;
     }
@@ -116,7 +116,7 @@ struct IndexedSegment {
 /// The segments of a file, separated by kind and in the order of the file.
 struct SegmentIndex {
     std::array<std::vector<IndexedSegment>, format::segment_kind_count> by_kind;
-    std::uint32_t whole_count = 0;  ///< number of segments for which the file is long enough
+    std::uint32_t whole_count = 0;  ///< number of segments in use that do not extend beyond the end of the file
 
     std::vector<IndexedSegment>& operator[](format::SegmentKind kind) {
         return by_kind[static_cast<std::size_t>(kind)];

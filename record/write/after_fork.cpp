@@ -1,11 +1,11 @@
 // Makes a forked child begin a recording of its own, and leave its parent's recording alone.
 //
-// No code of the recording runs at a fork, because most children never multiply. The parent's segments are not mapped
-// in the child (MADV_DONTFORK), and the kernel zeroes the pages of the child's writers (MADV_WIPEONFORK), so the
-// child cannot count into its parent's file. Only the parent's header stays mapped, because calls read its fields
-// without checking to which process it belongs. The child notices at its first call that it is another process
-// (system/this_process.cpp). Then it makes a file of its own, and maps the header of this file at the address of the
-// parent's header.
+// At a fork, no code of the recording runs, because most children never multiply. The parent's segments are not
+// mapped in the child (MADV_DONTFORK), and the kernel zeroes the pages of the child's writers (MADV_WIPEONFORK), so
+// the child cannot count into its parent's file. Only the parent's header stays mapped, because calls read fields of
+// the header without checking to which process it belongs. The child notices at its first call that it is another
+// process (system/this_process.cpp). Then it makes a file of its own, and maps the header of this file at the address
+// of the parent's header.
 #include <errno.h>
 
 #include "record/write/writer.hpp"
@@ -19,8 +19,8 @@ bool Recording::belongs_to(std::uint32_t process) const { return owner_.load(std
 
 bool Recording::is_of_this_process() const { return belongs_to(system::fork_generation()) && file_.is_open(); }
 
-/// Makes the file of a forked child, if this process is a forked child without a file. Returns false if this process
-/// cannot have a file.
+/// If this process is a forked child that has not yet tried to make its file, makes the file. Returns false if the
+/// process has no file.
 bool Recording::ensure_own_file() {
     const std::uint32_t self = system::fork_generation();
     if (!belongs_to(self)) {
@@ -45,7 +45,7 @@ void Recording::begin_in_child() {
     const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings, begun)
                                                             : ENAMETOOLONG;
     if (error != 0) {
-        // The header in use is still the parent's. Its field `unrecorded` counts children that could not make a
+        // The header in use is still the parent's, whose field `unrecorded` counts children that could not make a
         // recording.
         std::atomic_ref(file_.header()->unrecorded).fetch_add(1, std::memory_order_relaxed);
         control_.forget_last_command();

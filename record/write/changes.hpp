@@ -1,4 +1,4 @@
-// Handles the commands that `fp32shim set` and `fp32shim reload` write into the header of a recording, and the
+// Handles the commands that `fp32shim set` and `fp32shim reload` write into the header of a recording, and keeps the
 // header's list of changes of the process's settings.
 #pragma once
 
@@ -38,21 +38,21 @@ class RecordingControl {
                                                      ///< files decide again
         std::uint64_t word = 0;                      ///< the CommandWord that was in the header
     };
-    /// Returns true if `header` has a command that no thread has taken yet. Costs two loads from memory.
+    /// Returns true if `header` has a command that no thread has taken yet. Makes only two loads from memory.
     bool has_command(format::Header& header) const {
         return std::atomic_ref(header.command).load(std::memory_order_relaxed) !=
                taken_.load(std::memory_order_relaxed);
     }
-    /// Takes the command in the header and returns it. If several threads call this, only one thread gets the
-    /// command. A command that this version does not know is answered as unknown and is not returned.
+    /// Takes the command in the header and returns it. If several threads call this function, only one of them gets
+    /// the command. If this version does not know the command, answers that it is unknown, and returns nullopt.
     std::optional<Command> receive_command();
     /// Answers `fp32shim set` or `fp32shim reload`, and records the change. `is_done` is false if the command was
     /// refused. `message` is one line for the user, and is empty if the command is done. `policy` identifies the
     /// policy in force after a reload.
     void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
 
-    /// Records a change of the precision that the program made by the C API. If `precision` is nullopt, the
-    /// program withdrew its precision, and environment variables and policy files decide again.
+    /// Records that the program changed the precision by the C API. If `precision` is nullopt, the program withdrew
+    /// its precision, and environment variables and policy files decide again.
     void record_precision_change(std::optional<policy::Precision> precision);
     void record_floor_change(policy::Floor floor);
     void record_reload(const PolicyFacts& policy);
@@ -62,8 +62,8 @@ class RecordingControl {
     /// Begins the list of changes in a new file. `precision` and `floor`, which are already in force, become its
     /// first entries. No other thread may use the file yet.
     void begin_list(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
-    /// Forgets which command was taken most recently. This is needed for a new header, because no command in it has
-    /// been taken.
+    /// Forgets which command was taken most recently. Must be called for a new header, in which no command has been
+    /// taken.
     void forget_last_command() { taken_.store(0, std::memory_order_relaxed); }
 
   private:

@@ -27,14 +27,14 @@ using format::Header;
 
 namespace {
 
-/// Fills in the fields by which records of children are compared: the path, the interpreter or the current folder,
-/// and the reason.
+/// Sets the fields by which records of children are compared: the path, the interpreter or the current folder, and
+/// the reason.
 void fill_child_record(ChildRecord& record, const UnseenChild& child) {
     constexpr std::size_t path_limit = 144;
     system::LineWriter out(record.text);
     char folder[512];
     std::string_view path = child.path;
-    // fexecve passes a path in /proc/self/fd to the kernel. This path is a link to the file.
+    // fexecve passes the kernel a path in /proc/self/fd, which is a link to the file.
     if (path.starts_with("/proc/self/fd/")) {
         const long size = raw::readlink(path.data(), folder, sizeof folder);
         if (size > 0) path = {folder, static_cast<std::size_t>(size)};
@@ -99,15 +99,16 @@ int write_new_file(int descriptor, const ChildrenFile& file) {
 /// Gives the file `from` the name `to`, unless a file with the name `to` exists. Returns 0 or a negative errno.
 long name_new_file(const char* from, const char* to) {
     const long result = raw::syscall6(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
-    // EPERM, EOPNOTSUPP, ENOSYS and EMLINK mean that the file system has no hard links, so the file is renamed
+    // After EPERM, EOPNOTSUPP, ENOSYS and EMLINK, which mean that no hard link can be made, the file is renamed
     // instead.
     if (result != -EPERM && result != -EOPNOTSUPP && result != -ENOSYS && result != -EMLINK) return result;
     constexpr long no_replace = 1;
     return raw::syscall6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace);
 }
 
-/// Makes `file` with a temporary name, which is composed in `name`, and then gives it its final name, so that nobody
-/// sees an incomplete file. Returns 0 or an errno. If another process has made the file meanwhile, returns 0, too.
+/// Makes `file` with a temporary name, composed in the buffer `name`, and then gives it its final name, so that
+/// nobody sees an incomplete file. Returns 0 or an errno. If another process has made the file meanwhile, returns 0,
+/// too.
 int make_children_file(const ChildrenFile& file, std::span<char> name) {
     system::LineWriter writer(name);
     if (writer.text(file.path).text(".").number(raw::gettid()).nul_terminated().empty()) return ENAMETOOLONG;

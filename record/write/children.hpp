@@ -1,7 +1,7 @@
 // Records programs that are started without the shim, which `fp32shim verify` reports. A start is recorded right
-// before execve. The process may have no recording, may share its parent's memory after vfork, or may be in a signal
-// handler. So the code makes raw system calls, uses little stack, does not call malloc, takes no lock and leaves
-// errno alone.
+// before execve. The starting process may have no recording, may share its parent's memory after vfork, or may be in
+// a signal handler. So the code makes raw system calls, uses little stack, does not call malloc, takes no lock and
+// leaves errno alone.
 #pragma once
 
 #include <sys/mman.h>
@@ -30,7 +30,7 @@ struct UnseenChild {
 
 enum class ChildEvent : std::uint8_t {
     starts,
-    failed,  ///< the kernel refused the start; this event follows the event `starts` for the same child
+    failed,  ///< the kernel refused the start; this event comes after the event `starts` for the same child
 };
 
 /// Appends the path `text` to `out`. If the path is longer than `limit` bytes, appends `…` and the end of the path,
@@ -38,18 +38,18 @@ enum class ChildEvent : std::uint8_t {
 void append_shortened_path(system::LineWriter& out, std::string_view text, std::size_t limit);
 
 /// Records the start of a child in a mapped header, which may belong to another process. The event `starts` adds 1 to
-/// the number of starts, and the event `failed` subtracts 1. If the header has no space for the child, only
-/// Header::children_missed is changed.
+/// the number of starts, and the event `failed` subtracts 1. If the header has no space for the child, changes
+/// Header::children_missed instead.
 void record_child(format::Header& header, const UnseenChild& child, ChildEvent event);
 
-/// A file for children: it lists programs that processes without a recording started without the shim. The file has
-/// the header of a recording, and marks if there are any. All processes of a run share the file.
+/// A file for children: it lists programs without the shim that were started by processes without a recording, and
+/// has marks if there are any. All processes of a run share one file. Its header is that of a recording.
 struct ChildrenFile {
     const char* path = nullptr;
     int descriptor = -1;    ///< descriptor of the open file; -1: the file is opened by its path
     std::uint64_t run = 0;  ///< number of the `fp32shim run` (ProcessFacts::run); 0: there is no run
-    std::string_view job_id{}, job_id_from{};  ///< job id and its variable, as in ProcessFacts; if there is no run,
-                                               ///< only the job id tells to whom the file belongs
+    std::string_view job_id{}, job_id_from{};  ///< job id and its variable, as in ProcessFacts; without a run, only
+                                               ///< the job id tells where the file belongs
 };
 /// Opens `file`, which lists programs without the shim, and makes it if it does not exist. Returns a descriptor or a
 /// negative errno. Precondition: signals are held.

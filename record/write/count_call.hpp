@@ -1,6 +1,5 @@
 // The code of a recording that runs in each call. It consists of count(), and of count_untimed(), which is inlined
-// into the quick path of short calls (shim/blas/govern/express.hpp). Both find the counters of a call by
-// CountersByKey::find().
+// into the quick path of short calls (shim/blas/govern/express.hpp).
 #pragma once
 
 #include <atomic>
@@ -11,7 +10,8 @@
 namespace fp32shim::record {
 
 /// Returns the longest duration, in ticks, that may be assumed for the untimed calls before a timed call. It is
-/// outlier_factor times the mean of the row's calls without the longest one, but at least 250 ns (jitter_part).
+/// outlier_factor times the mean of the calls in `counters` without the longest one, but at least 250 ns
+/// (jitter_part).
 inline std::uint64_t Recording::longest_untimed_duration(const format::CounterRecord& counters) const {
     const std::uint64_t known = counters.calls - counters.untimed;
     const std::uint64_t others = counters.total - counters.longest;
@@ -53,7 +53,7 @@ inline void Recording::add_event(ThreadWriter& writer, const format::CounterReco
 template <class Describe>
 void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, Describe&& describe) {
-    // This lambda is not inlined, so that a call with a known key needs no stack for a DecisionEvent.
+    // This lambda must not be inlined, because a call with a known key should need no stack for a DecisionEvent.
     const auto count_described = [&](auto slowly) __attribute__((noinline, cold)) {
         DecisionEvent decision;
         describe(decision);
@@ -73,8 +73,8 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.use_.end_use();
 }
 
-/// Returns the counters of a key. Returns nullptr if the key is not in the thread's table, or if the caller is a
-/// signal handler that interrupted a use of `writer`.
+/// Returns the counters of a key. Returns nullptr if the thread's table does not have the key, or if a signal handler
+/// calls this function while `writer` is in use.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (!writer.use_.begin_use()) return nullptr;
     format::CounterRecord* const counters = writer.find_counters(key);

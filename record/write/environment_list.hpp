@@ -19,16 +19,16 @@ class EnvironmentFactList {
   public:
     EnvironmentFactList(RecordingFile& file, RowTable& rows) : file_(file), rows_(rows) {}
 
-    /// Returns true at the first call in each process. In a forked child it returns true again, because the child has
-    /// a list of its own.
+    /// Returns true at the first call in each process; a forked child, which has a list of its own, counts as another
+    /// process.
     bool begin_once_per_process() {
         const std::uint32_t self = system::fork_generation();
         return begun_by_.load(std::memory_order_relaxed) != self &&
                begun_by_.exchange(self, std::memory_order_relaxed) != self;
     }
     /// Adds a fact, unless the list has the fact with the same value. `subject` is the library or device that the
-    /// fact is about; it is empty if the fact is about the process. A fact is left out if its value is empty or there
-    /// is no space.
+    /// fact is about; it is empty if the fact is about the process. Leaves the fact out if its value is empty or
+    /// there is no space.
     void add_fact(EnvironmentFact fact, std::string_view subject, std::string_view value);
 
   private:

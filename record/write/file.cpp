@@ -27,9 +27,9 @@ using format::segment_size;
 
 namespace {
 
-/// Returns the limit for segments with records of single calls, in a file of at most `segments` segments. Such
-/// segments must have numbers below the limit. The rest of the file is reserved for counters, rows and rings. It is
-/// an eighth of the file, but at most 64 MiB, and at least 1 MiB or half of the file, whichever is smaller.
+/// Returns the limit for the numbers of segments with records of single calls, in a file of at most `segments`
+/// segments. The rest of the file is reserved for counters, rows and rings. The rest is an eighth of the file, but at
+/// most 64 MiB, and at least 1 MiB or half of the file, whichever is smaller.
 constexpr std::uint32_t limit_for_calls(std::uint32_t segments) {
     constexpr std::uint32_t least_reserve = 16, largest_reserve = 1024;
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
@@ -47,7 +47,7 @@ void unmap_segment(Address segment) {
     raw::syscall6(SYS_munmap, segment, format::segment_size);
 }
 
-/// Calls `call`, which makes a system call that writes to the file. Signals that the write causes do not reach the
+/// Calls `call`, which makes a system call that writes to the file, and keeps signals that the write causes from the
 /// program. Returns the result of the system call.
 template <class Call>
 long call_without_signals(Call call) {
@@ -72,9 +72,9 @@ int write_zeros(int descriptor, std::uint64_t offset, std::uint64_t size) {
     return 0;
 }
 
-/// Makes btrfs overwrite the data of a file in place, if the file is on btrfs. Otherwise btrfs would write each
-/// changed page to newly allocated space, and a store to a mapped page would raise SIGBUS on a full disk.
-/// Precondition: the file is empty.
+/// If the file is on btrfs, makes btrfs overwrite the file's data in place. By default, btrfs writes each changed
+/// page to newly allocated space, so that a store to a mapped page would raise SIGBUS on a full disk. Precondition:
+/// the file is empty.
 void overwrite_in_place(int descriptor) {
     struct statfs where {};
     if (raw::syscall6(SYS_fstatfs, descriptor, &where) < 0 || where.f_type != BTRFS_SUPER_MAGIC) return;
@@ -259,8 +259,8 @@ std::uint32_t RecordingFile::reserve_segment(std::uint32_t limit, int& error) {
     std::uint32_t number = next.load(std::memory_order_relaxed);
     do {
         if (number == 0)
-            end_lost_recording();  // the 0 means that somebody truncated the file, and that a later write of another
-                                   // thread filled it up with zeros
+            end_lost_recording();  // the 0 means that somebody truncated the file, and that a write of another thread
+                                   // then extended it with zeros
         if (number == 0 || number >= limit) {
             error = 0;
             return 0;
@@ -269,17 +269,17 @@ std::uint32_t RecordingFile::reserve_segment(std::uint32_t limit, int& error) {
     return number;
 }
 
-/// Makes a number from reserve_segment() available again. If a later number has already been reserved, the segment
-/// stays unused.
+/// Makes the segment number that reserve_segment() returned available again. If a later number has been reserved
+/// meanwhile, the segment stays unused.
 void RecordingFile::give_back_segment(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }
 
 /// Writes a segment of events from its beginning to its end. If the process is killed while it writes, all events in
-/// the file are complete, and the ring still has all events. Returns 0 or an errno. On failure, the function
-/// overwrites what it has written by zeros, because the segment may later be used for other entries, which must be
-/// zeros at first.
+/// the file are complete, and the ring still has all events. Returns 0 or an errno. On failure, the function replaces
+/// what it has written by zeros, because the segment may be used for other entries later, and unused entries must be
+/// zeros.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();
@@ -350,7 +350,7 @@ int RecordingFile::create_file(std::string_view path) {
 
     int error = 0;
     if (limits_.group >= 0) error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, limits_.group));
-    // The mode is set after the group, so that the group that the file had when it was made can never read the file.
+    // The mode is set after the group is changed, so that the file's first group can never read the file.
     if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
     if (error == 0) {
         error = descriptor_.keep(descriptor);
@@ -387,8 +387,8 @@ std::uint64_t number_of_attempt(int attempt, std::int32_t process) {
     constexpr int counted = 16;
     if (attempt < counted) return static_cast<std::uint64_t>(attempt);
     if (attempt == counted) return static_cast<std::uint64_t>(process);
-    // A random number has ten digits, which is more than a process id has. So it differs from all process ids, also
-    // from those in other PID namespaces.
+    // A random number has ten digits, more than any process id. So it differs from all process ids, also in other PID
+    // namespaces.
     constexpr std::uint64_t smallest = 1'000'000'000, numbers = 9 * smallest;
     const std::uint64_t random = system::Hash().add(ticks()).add(static_cast<std::uint64_t>(process)).value();
     return smallest + random % numbers;

@@ -1,5 +1,5 @@
-// Makes the file of a recording, and manages its name, its descriptor and its disk space. Segments of the file are
-// mapped or written.
+// Makes the file of a recording, manages its name, its descriptor and its disk space, and maps or writes its
+// segments.
 //
 // All input and output uses raw system calls, while SIGPIPE and SIGXFSZ are held back. Disk space is allocated before
 // it is mapped. So a full disk is an error in this code and does not cause SIGBUS in a product of the program.
@@ -47,14 +47,14 @@ class RecordingFile {
     int create(std::string_view path, const Limits& limits, format::Header*& header);
     /// Removes the file that create() has made.
     void remove_new_file();
-    /// Starts using the new file, whose header is `filled`. If another header was in use, maps the new header at its
-    /// address, because other threads may still use this address.
+    /// Starts using the new file, whose header is `filled`. If another header was in use, maps the new one at the
+    /// same address, which other threads may be using.
     void install_header(format::Header* filled);
     /// Replaces the mapped header by private zeros. A forked child that could not make a file calls this, so
     /// that it no longer changes its parent's header.
     void replace_header_by_zeros();
-    /// Ends the recording after a store to a mapped part of its file failed. Reports the failure once on stderr,
-    /// unless writing to stderr would block or fail. Async-signal-safe; does not wait.
+    /// Ends the recording. Must be called when a store to a mapped part of its file has failed. Reports the failure
+    /// once on stderr, unless writing to stderr would block or fail. Async-signal-safe; does not wait.
     void end_lost_recording();
 
     bool is_open() const { return is_open_.load(std::memory_order_acquire); }
@@ -62,8 +62,8 @@ class RecordingFile {
     std::string_view path() const { return path_; }
     /// Sets a bit of Header::flags.
     void set_flag(std::uint32_t flag) { std::atomic_ref(header()->flags).fetch_or(flag, std::memory_order_relaxed); }
-    /// Returns the time in ticks that is one second after now. After disk space was refused, no space is requested
-    /// before this time.
+    /// Returns the time one second from now, in ticks. If disk space was refused, callers do not ask again before
+    /// this time.
     std::uint64_t one_second_from_now() const {
         return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
     }
@@ -83,8 +83,8 @@ class RecordingFile {
     /// there is no memory, or the program has closed the descriptor. The reason is reported in one line on stderr,
     /// once per process.
     void* map_new_segment() { return map_new_segment_below(limits_.segments); }
-    /// Maps a new segment for records of single calls. Works like map_new_segment(), but leaves some space of the
-    /// file to counters, rows and rings.
+    /// Works like map_new_segment(), but for records of single calls: leaves some space of the file to counters, rows
+    /// and rings.
     void* map_new_segment_for_calls();
 
     enum class AppendResult : std::uint8_t {
@@ -154,8 +154,8 @@ class SegmentList {
     format::Segment<Entry>* segments_[segment_limit] = {};
 };
 
-/// Puts `text` into a new header, behind the texts that the header already has. `used` is the number of bytes of the
-/// header's texts; the function adds the size of `text` to it.
+/// Puts `text` into a new header, behind the texts that the header already has. `used` is the size of these texts in
+/// bytes; the function adds the size of `text` to it.
 format::TextRange append_header_text(format::Header& header, std::size_t& used, std::string_view text);
 
 /// Prints one line on stderr, which begins with `path`, the path of the recording that the line is about, and ends
@@ -172,9 +172,8 @@ int allocate_disk_space(int descriptor, std::uint64_t offset, std::uint64_t size
 bool insert_number(std::string_view path, std::uint64_t number, std::span<char> out);
 
 /// Returns the number for the extension of a recording's name (see insert_number()) at the attempt number `attempt`,
-/// from 0. The first attempt has no number, the next attempts have the numbers 1 to 15, then follows the id of
-/// `process`, and all further attempts have random numbers. So thousands of processes that use the same name do not
-/// try all numbers that are taken.
+/// from 0. The number is 0 at first (no number), then 1 to 15, then the id `process`, and then random. So if
+/// thousands of processes use the same name, they do not have to try all numbers that are taken.
 std::uint64_t number_of_attempt(int attempt, std::int32_t process);
 inline constexpr int attempt_limit = 64;
 

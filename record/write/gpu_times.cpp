@@ -1,5 +1,5 @@
-// Stores the times that products took on a GPU. Few calls are measured on the GPU, so this code does not run in most
-// calls.
+// Stores the times that products took on a GPU. This code does not run in most calls, because few of them are
+// measured.
 #include <atomic>
 #include <iterator>
 

@@ -87,8 +87,8 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
 
     put_texts(header, facts_, start);
 
-    // The rate is measured over the short time since `begun`, when the making of the file began, so it is not yet
-    // exact.
+    // The rate is not yet exact, because it is measured over the short time since `begun`, when this process began to
+    // make the file.
     if (ticks_per_second_.load(std::memory_order_relaxed) == 0)
         ticks_per_second_.store(measure_ticks_per_second(begun), std::memory_order_relaxed);
     const std::uint64_t rate = ticks_per_second_.load(std::memory_order_relaxed);

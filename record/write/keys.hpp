@@ -1,5 +1,5 @@
 // A hash table of the keys of calls that one thread has counted, with the counters for each key. The table grows, and
-// lies in private pages. Only a call whose key is not in the table takes the slow path.
+// lies in private pages. A call takes the slow path only if its key is not in the table.
 #pragma once
 
 #include <cstddef>
@@ -10,24 +10,24 @@
 
 namespace fp32shim::record {
 
-/// Identifies a CounterRecord of a thread by the number of its segment and its index in the segment. The number of
-/// the next record in the same segment is larger by 1. The difference is larger where a new segment begins.
+/// Identifies a CounterRecord of a thread: the number of its segment, and its index in the segment in the low
+/// counters_index_bits bits. So consecutive records of one segment have consecutive numbers.
 using CountersNumber = std::uint32_t;
 inline constexpr std::uint32_t counters_index_bits = 10;
 static_assert(format::CounterSegment::capacity < 1U << counters_index_bits);
 
-/// Maps keys to counters. The table is a member of a ThreadWriter, whose use_ guards it. An object of zeros is an
-/// empty table. In a forked child the table is empty, because the kernel zeroes the ThreadWriter and does not map the
-/// table's entries.
+/// Maps keys to counters. The table is a member of a ThreadWriter, whose member `use_` guards it. An object of zeros
+/// is an empty table. So the table is empty in a forked child, where the kernel zeroes the ThreadWriter and does not
+/// map the table's entries.
 ///
 /// The table uses open addressing: a key is stored at the index first_index(), or behind it with no free entry in
 /// between. At most half of the entries are used, unless the kernel gives no more pages or the table has its largest
 /// size.
 ///
 /// A table of 100,000 keys is larger than a processor's caches, and waiting for the entry of a key takes longer than
-/// all other work of counting a call. But many programs repeat their calls in the same order. So the keys are also
-/// stored in the order of their counters. find() first compares the key with the key that the previous call of find()
-/// found, and then with the key that follows it in this order.
+/// all other work of counting a call. But many programs repeat their calls in the same order. So the table also has
+/// the keys in the order of their counters, which is roughly the order in which they first occurred. find() first
+/// compares the key with the one that it found last, and then with the next one in this order.
 class CountersByKey {
   public:
     static constexpr CountersNumber none = UINT32_MAX;
@@ -38,16 +38,16 @@ class CountersByKey {
     void add(std::uint64_t key, CountersNumber counters);
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask() + 1; }
 
-    /// Returns the index at which a key's search begins in a table of `1 << bits` entries. All bits of the key are
-    /// mixed, because keys are sums of multiples of sizes, and the keys of evenly spaced sizes would otherwise share
-    /// a few entries.
+    /// Returns the index at which a key's search begins in a table of `1 << bits` entries. The index depends on all
+    /// bits of the key. Otherwise keys of evenly spaced sizes would share a few entries, because keys are sums of
+    /// multiples of sizes.
     [[gnu::always_inline]] static std::uint64_t first_index(std::uint64_t key, std::uint32_t bits) {
         return system::table_index(system::fold_high_half(key), bits);
     }
 
     static constexpr std::uint32_t first_bits = 8;     ///< binary logarithm of the first size, 256 entries
-    static constexpr std::uint32_t largest_bits = 21;  ///< binary logarithm of the largest size, which has 2 entries
-                                                       ///< per row and needs 48 MiB
+    static constexpr std::uint32_t largest_bits = 21;  ///< binary logarithm of the largest size: 2 entries for each
+                                                       ///< possible row, which need 48 MiB
 
   private:
     struct Entry {
@@ -68,7 +68,7 @@ class CountersByKey {
     std::uint64_t* keys_by_number_;  // capacity() + 1 keys, indexed by CountersNumber; 0: no key
     std::uint32_t bits_;             // binary logarithm of capacity()
     std::uint32_t used_;
-    CountersNumber last_;  // number of the counters that find() found most recently; below capacity()
+    CountersNumber last_;  // the number that find() returned last; below capacity()
 };
 
 [[gnu::always_inline]] inline CountersNumber CountersByKey::find(std::uint64_t key) {

@@ -72,8 +72,8 @@ class ListSearch {
                const AncestorList& ancestors)
         : recording_(recording), program_(program), buffer_(buffer), ancestors_(ancestors) {}
 
-    /// Tries the files with the name `expanded` and the first `attempts` numbers (number_of_attempt()). Stops
-    /// at the file of this recording itself.
+    /// Tries the files with the name `expanded` and the numbers of the first `attempts` attempts
+    /// (number_of_attempt()). Stops at the file of this recording itself.
     EntryResult try_numbers(std::string_view expanded, int attempts) {
         for (int attempt = 0; attempt < attempts; ++attempt) {
             if (!insert_number(expanded, number_of_attempt(attempt, 0), buffer_)) break;
@@ -86,7 +86,7 @@ class ListSearch {
         return EntryResult::no_list;
     }
 
-    /// Tries the files that recordings of ancestors would have, if the names of files depend on the process.
+    /// Tries the files that recordings of ancestors would have, if the names of files have a process id.
     EntryResult try_names_of_ancestors(std::span<char> room) {
         const bool has_id = has_placeholder(recording_.name, 'p');
         EntryResult entered = EntryResult::no_list;
@@ -100,8 +100,8 @@ class ListSearch {
         }
         return entered;
     }
-    /// Returns true if the name of the recording's file has one of the numbers that try_numbers() tried, or no
-    /// number. Precondition: try_numbers() found no list.
+    /// Returns true if the recording's own name is one of those that try_numbers() tried. Precondition: try_numbers()
+    /// found no list.
     bool has_counted_number() const { return has_counted_number_; }
     int error() const { return error_; }
     /// Returns true if the search found a recording of the same run on another machine. This process cannot enter the
@@ -131,7 +131,7 @@ class ListSearch {
                    std::memcmp(&found, &value, sizeof found) == 0;
         };
         const bool is_same_run = is_equal(own.run, offsetof(Header, run));
-        // own.run is 0 if the environment of this process was cleared, even if the process belongs to a run.
+        // If the environment of this process was cleared, own.run is 0 although the process may belong to a run.
         if (!is_same_run && own.run != 0) return false;
         const bool is_here = is_equal(own.boot_id, offsetof(Header, boot_id));
         if (own.run != 0) was_found_elsewhere_ = was_found_elsewhere_ || !is_here;
@@ -211,7 +211,7 @@ int enter_list(const NewRecording& recording, Header* parent, const FamilyFacts&
         enter_recording(*parent, recording);
         return 0;
     }
-    // These buffers are too large for the stack, which may be small in a signal handler.
+    // The buffers and the list of ancestors are too large for the stack, which may be small in a signal handler.
     constexpr std::size_t size = 2 * path_capacity + sizeof(AncestorList);
     auto* const pages = static_cast<char*>(map_private_pages(size, PagesInChild::none));
     if (pages == nullptr) return ENOMEM;
@@ -222,9 +222,8 @@ int enter_list(const NewRecording& recording, Header* parent, const FamilyFacts&
     if (entered == EntryResult::no_list) entered = search.try_names_of_ancestors(second);
     unmap_pages(pages, size);
     if (entered != EntryResult::no_list) return search.error();
-    // If the names of files depend on the process, other recordings of the run cannot find this recording by its
-    // name. They cannot find it either if its name has the process id or a random number because the first numbers
-    // were taken.
+    // Other recordings of the run cannot find this recording by its name if the name has placeholders, or if it has
+    // the process id or a random number because the first numbers were taken.
     const bool has_own_name = recording.name.find('%') != std::string_view::npos || !search.has_counted_number();
     const bool has_file = family.children.path != nullptr && !family.is_first;
     return (has_own_name || search.was_found_elsewhere()) && has_file

@@ -1,6 +1,6 @@
-// Maintains the list of other recordings in the header of a recording. The list has the recordings of the process's
-// children, so that `fp32shim verify` notices if one of them is missing. A child enters its recording into the list
-// itself, because most children never make a recording.
+// Maintains the list in the header of a recording: other recordings of the same run or family, such as those of
+// forked children. By the list, `fp32shim verify` notices if one of them is missing. Each process enters its own
+// recording, because most children never make one, so that a parent could not list them.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,16 @@ namespace fp32shim::record {
 struct FamilyFacts {
     std::uint64_t program = 0;  ///< number that identifies the program that the process runs, and that forked
                                 ///< children inherit; 0: unknown
-    bool is_first = false;      ///< `fp32shim run` itself started the process, and no other process of the run did
-    ChildrenFile children{};    ///< file for the children of the run; its path is nullptr if there is no run
+    bool is_first = false;      ///< `fp32shim run` itself started the process, from which all others of the run
+                                ///< descend
+    ChildrenFile children{};    ///< the file for the children of the run; without a run, its path is nullptr
 };
 
 /// A new recording that should enter a list.
 struct NewRecording {
     format::Header& header;     ///< header of the recording, which no other thread or process changes yet
     std::string_view path;      ///< path of the recording, with a number if the name was taken; followed by a NUL
-    std::string_view expanded;  ///< path of the recording as it would be without a number
+    std::string_view expanded;  ///< the path that the recording would have without a number
     std::string_view name;      ///< name of the recording with placeholders
     ProcessFacts& facts;        ///< facts about the process; the search changes `pid` for a while
 };
@@ -36,12 +37,12 @@ struct NewRecording {
 /// could not enter it. Does not call malloc.
 int enter_list(const NewRecording& recording, format::Header* parent, const FamilyFacts& family);
 
-/// Counts a new recording in the file for the children of its run, which `fp32shim run` has made. Does nothing if
-/// there is no run, or if the file was made on another machine. Returns 0 or an errno. Allocates nothing.
+/// Adds 1 to Header::run_recordings of the file for the children of the run, which `fp32shim run` has made. Does
+/// nothing if there is no run, or if the file was made on another machine. Returns 0 or an errno. Allocates nothing.
 int count_run_recording(const FamilyFacts& family);
 
-/// Counts, in the file for the children of its run, a process that multiplies matrices and could not make a
-/// recording. Does nothing if there is no run or the file cannot be written. Allocates nothing.
+/// Adds 1 to Header::unrecorded of the file for the children of the run, because this process multiplies matrices and
+/// could not make a recording. Does nothing if there is no run or the file cannot be written. Allocates nothing.
 void count_process_without_recording(const FamilyFacts& family);
 
 }  // namespace fp32shim::record

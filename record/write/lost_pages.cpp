@@ -30,7 +30,7 @@ struct GuardedSegment {
     GuardedSegment* next;
 };
 
-// The list of the notes that the process `owner` made. Forked children do not inherit the memory of the notes.
+// The list of the notes, and the process that made them. Forked children do not inherit the memory of the notes.
 constinit std::atomic<GuardedSegment*> first{nullptr};
 constinit std::atomic<std::uint32_t> owner{0};
 constinit PrivateArena arena;
@@ -88,8 +88,8 @@ bool replace_segment(std::uintptr_t address) {
 
 void on_bus_error(int number, siginfo_t* info, void*) {
     const int kept_errno = errno;
-    // If the signal does not come from a fault of this thread, it was sent by a process, or by the kernel because
-    // memory failed that is not being accessed.
+    // The signal may also have been sent by a process, or by the kernel because it found damaged memory that no
+    // thread was accessing.
     const bool is_fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
     if (!is_fault || !replace_segment(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
         struct sigaction usual {};

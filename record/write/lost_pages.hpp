@@ -9,8 +9,8 @@ namespace fp32shim::record {
 
 class RecordingFile;
 
-/// Notes that the segment mapped at `pages` belongs to `file`. `in_child` is the state of the pages in forked
-/// children. Does nothing if there is no memory for the note. Thread-safe.
+/// Adds a note that the segment mapped at `pages` belongs to `file`. `in_child` tells what forked children have at
+/// these pages. Does nothing if there is no memory for the note. Thread-safe.
 void guard_pages(RecordingFile& file, void* pages, PagesInChild in_child);
 /// Removes the note about the segment at `pages`. This must be called before the pages are unmapped.
 void unguard_pages(const void* pages);
@@ -19,7 +19,7 @@ void unguard_pages_of(const RecordingFile& file);
 
 /// Installs a handler for SIGBUS, unless the program already handles or ignores SIGBUS. At a fault in pages that
 /// guard_pages() has noted, the handler replaces the segment by zeros and calls RecordingFile::end_lost_recording().
-/// Any other SIGBUS has the same effect as without a handler.
+/// Any other SIGBUS ends the program, as without a handler.
 void install_lost_page_handler();
 
 }  // namespace fp32shim::record

@@ -55,8 +55,8 @@ int write_segment(int descriptor, const UnrecordedProcessSegment& mark, std::siz
     return is_written ? 0 : EIO;
 }
 
-/// Finds an unused entry for the mark in the header of the file, and writes the mark. Does not write it if the file
-/// already has an equal mark or has no unused entry. Returns 0 or an errno.
+/// Finds an unused entry for the mark in the header of the file, and writes the mark. Writes nothing if the file
+/// already has an equal mark, or has no unused entry. Returns 0 or an errno.
 int add_to_run(Header& header, int descriptor, const UnrecordedProcessSegment& mark) {
     const std::uint64_t hash = hash_of(mark);
     for (std::size_t i = 0; i < format::mark_limit; ++i) {

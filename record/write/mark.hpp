@@ -10,7 +10,7 @@
 
 namespace fp32shim::record {
 
-/// Collects the names of this process's loaded files, and writes the mark. Only one thread may use the object.
+/// Collects the list of this process's loaded files, and writes it as a mark. Only one thread may use the object.
 class UnrecordedProcessMark {
   public:
     UnrecordedProcessMark();

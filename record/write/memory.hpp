@@ -1,5 +1,5 @@
-// Gets private memory for writing a recording from the kernel. This code never calls malloc, so that it may run
-// inside a program's allocator and in signal handlers.
+// Gets private memory from the kernel, for the code that writes recordings. This code never calls malloc, because it
+// may run inside a program's allocator and in signal handlers.
 #pragma once
 
 #include <atomic>

@@ -23,8 +23,8 @@ struct LoadedFile {
     format::ShortHash<2> layout{};           ///< hash of the program headers in memory
 };
 
-/// The list of loaded files in a recording (Recording::objects()). The list has each file once. Thread-safe, except
-/// for begin_list().
+/// The list of loaded files in a recording (Recording::objects()), which has each file once. Thread-safe, except for
+/// begin_list().
 class LoadedFileList {
   public:
     /// `program` is the path of the program that this process runs.
@@ -41,13 +41,13 @@ class LoadedFileList {
       private:
         LoadedFileList& objects_;
         const system::HeldLock held_;
-        std::uint32_t next_ = 0;  // index at which the next file probably is, because files are added in the same
-                                  // order each time
+        std::uint32_t next_ = 0;  // the probable index of the next file, because files are added in the same order
+                                  // each time
     };
     void add(const LoadedFile& file) { LockedAdder(*this).add(file); }
 
-    /// Notes that the list now has every loaded file. `stamp` is a number that changes when files are loaded, and is
-    /// not 0.
+    /// Notes that the list now has every loaded file. `stamp` is a number that changes whenever a file is loaded, and
+    /// is never 0.
     void mark_complete(std::uint64_t stamp);
     /// Returns the stamp that the latest call of mark_complete() passed, or 0 if there was no call.
     std::uint64_t stamp() const { return stamp_.load(std::memory_order_acquire); }
@@ -68,7 +68,7 @@ class LoadedFileList {
     RowTable& rows_;
     const std::string& program_;
     std::atomic<std::uint64_t> stamp_{0};
-    // `records_` has the published objects, in their segments. `lock_` guards `count_` and `records_`.
+    // `records_` has the complete entries, and `count_` is their number. `lock_` guards both.
     system::ForkSafeLock lock_;
     std::uint32_t count_ = 0;
     SegmentList<format::ObjectRecord, format::object_segment_limit> records_;

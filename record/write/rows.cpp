@@ -18,9 +18,9 @@ using format::RowContent;
 using format::RowRecord;
 using format::StringId;
 
-// Texts and rows are indexed by two hash tries. Each node has four children, chosen by two bits of the hash per
-// level. A new node is published by a compare-and-swap on a null child. After that, only its null children change,
-// and it is never moved.
+// Two hash tries are the index of texts and of rows. Each node has four children; two bits of the hash choose one at
+// each level. A new node is published by a compare-and-swap on a null child. After that, only its null children
+// change, and it is never moved.
 struct RowTable::StringNode {
     std::uint64_t hash;
     const char* text;
@@ -53,9 +53,9 @@ struct RowTable::StringsFill {
 namespace {
 
 constexpr std::uint32_t strings_segment_limit = 1U << 20;  // number of segments that a string id can distinguish
-/// Number of segments of strings after which call paths get no new frames. So many segments have 32 MiB, which is
-/// enough for a million frames; the frames need another 64 MiB of private memory. Without a limit, 300,000 deep call
-/// paths that share few frames would need 1.3 GiB.
+/// Number of segments of strings after which call paths get no new frames. These segments have 32 MiB, enough for a
+/// million frames, which need another 64 MiB of private memory. Without a limit, 300,000 deep call paths that share
+/// few frames would need 1.3 GiB.
 constexpr std::uint32_t path_segment_limit = 512;
 
 std::uint64_t hash_of(std::string_view bytes) { return system::Hash().add(bytes).value(); }
@@ -101,7 +101,7 @@ std::int64_t rounded_up(std::int64_t size) {
 std::uint32_t row_limit_for_frames(std::uint32_t row_limit) { return row_limit / 2; }
 
 /// Returns the number of rows after which the sizes in new rows are rounded up, so that several decisions share a
-/// row. Sizes of products with a vector are rounded earlier, because some programs make many of them with different
+/// row. For products with a vector, this number is lower, because some programs multiply vectors of very many
 /// lengths, and rows should be left for other products.
 std::uint32_t row_limit_for_exact_sizes(std::uint32_t row_limit, bool is_of_vector) {
     return is_of_vector ? row_limit / 64 : row_limit - row_limit / 4;
@@ -232,8 +232,8 @@ const RowTable::RowNode* RowTable::add_row(const RowKey& key) {
     std::atomic_ref(record.published).store(1, std::memory_order_release);
     auto* fresh = new (memory) RowNode{hash_of(key.content, key.stack), &record, row, {}};
     const RowNode* kept = insert(rows_, fresh, key);
-    // Another thread may have added an equal row first. Then no call will be counted with the row that this thread
-    // added, so this row is withdrawn.
+    // Another thread may have added an equal row first. Then no call will use the row that this thread has added, so
+    // it is withdrawn.
     if (kept != fresh) std::atomic_ref(record.published).store(0, std::memory_order_release);
     return kept;
 }
@@ -301,8 +301,8 @@ bool RowTable::intern(std::string_view text, StringId& id, bool adds) {
     return true;
 }
 
-/// Calls intern() with the beginning of a text that is too long. This is a separate function, because its buffer
-/// needs much stack and few texts are too long.
+/// Calls intern() with the beginning of a text that is too long. This is a separate function, so that only calls with
+/// such a text need the stack for its buffer.
 [[gnu::noinline]] bool RowTable::intern_cut(std::string_view text, StringId& id, bool adds) {
     char buffer[format::string_limit];
     return intern(system::cut_to_fit(text, buffer), id, adds);

@@ -1,7 +1,7 @@
-// Assigns rows to decisions. The file has every distinct text and every distinct decision once.
+// Finds or adds the row of a decision. The file has each distinct decision and each distinct text once.
 //
 // Look-ups take no lock. Additions take no lock either, except for about one in a hundred that needs a new segment.
-// The index lies in private memory that forked children do not inherit, so a forked child begins with an empty index.
+// The index of rows and texts is in private memory that forked children do not inherit, so theirs is empty at first.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,7 @@ class RowTable {
     struct FoundRow {
         std::uint32_t row = format::overflow_row;
         bool is_final = true;  ///< false: there was no space for the row, but there may be space later
-        bool is_new = false;   ///< true: this call of row_of() has added the row
+        bool is_new = false;   ///< row_of() has just added the row
     };
     /// Returns the row of a decision. A new decision gets a new row. If the file has more than half of the largest
     /// number of rows, or a million frames, a new call path is cut before its first new frame. If the file has three

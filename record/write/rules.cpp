@@ -52,7 +52,8 @@ void RuleList::mark_used(const policy::Rule& rule) {
         flags.fetch_or(format::rule_is_used, std::memory_order_relaxed);
 }
 
-/// Adds an entry for a rule. If there is no space, leaves the rule out without a report. Precondition: lock_ is held.
+/// Adds an entry for a rule. If there is no space, the rule is left out without a report. Precondition: lock_ is
+/// held.
 void RuleList::add_entry(const policy::Rule& rule, std::uint32_t flags) {
     const format::StringId name = rows_.id_of_text(rule.name), file = rows_.id_of_text(rule.file);
     const std::uint32_t count = count_.load(std::memory_order_relaxed);

@@ -1,5 +1,5 @@
 // Maintains the list of the policy's rules in a recording. A bit in the entry of each rule tells if the rule has
-// decided a call. So rules that never matched can be reported.
+// decided a call, so that rules that never did can be reported.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class RuleList {
     /// Begins an empty list for a new file. No other thread may use the file yet.
     void begin_list() { count_.store(0, std::memory_order_relaxed); }
     /// Notes that `rules` are now in force and all other rules are not. A rule with the same content as an earlier
-    /// rule keeps the earlier rule's bit. This must be called before `rules` decide a call.
+    /// rule keeps that rule's flag rule_is_used. Must be called before `rules` decide a call.
     void update_rules(std::span<const policy::Rule> rules);
     /// Notes that a rule has decided a call. Lock-free.
     void mark_used(const policy::Rule& rule);
@@ -33,7 +33,7 @@ class RuleList {
 
     RecordingFile& file_;
     RowTable& rows_;
-    std::atomic<std::uint32_t> count_{0};  // number of published entries, which are in the segments
+    std::atomic<std::uint32_t> count_{0};  // number of complete entries in `records_`
     system::ForkSafeLock lock_;            // `lock_` is held while entries are added
     SegmentList<format::RuleRecord, format::rule_segment_limit> records_;
 };

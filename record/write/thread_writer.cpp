@@ -53,7 +53,7 @@ std::uint32_t* RowNumberTable::number_of(std::uint32_t row) {
 }
 
 /// Assigns the next unused CounterRecord of the newest segment to `row`, and returns its number. Precondition: the
-/// segment has an unused CounterRecord.
+/// segment has one.
 CountersNumber ThreadWriter::assign_counters(std::uint32_t row) {
     const CountersNumber number = (counter_segment_count_ - 1) << counters_index_bits | counters_used_++;
     CounterRecord& made = counters(number);
@@ -103,7 +103,7 @@ bool ThreadWriter::begin_records(RecordingFile& file, CallRecordSegment<Entry>& 
         records.retry_at = file.one_second_from_now();
         return false;
     }
-    // The earlier segment is full, so this thread will not store to it again.
+    // The earlier segment is unmapped, because it is full and this thread will not store to it again.
     if (records.segment != nullptr) {
         unguard_pages(records.segment);
         unmap_pages(records.segment, format::segment_size);

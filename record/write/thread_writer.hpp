@@ -1,6 +1,6 @@
-// Writes to the slot of one thread, which is the thread's part of a recording's file. A slot has counters and a ring
-// of events; a table of known keys is in private memory. Recording decides how to count a call, and ThreadWriter
-// stores the result.
+// Writes to the slot of one thread, which is the thread's part of a recording's file, with counters and a ring of
+// events. The table of the keys that the thread has counted is in private memory. Class Recording decides how a call
+// is counted, and ThreadWriter stores the result.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 
 namespace fp32shim::record {
 
-/// The newest segment of a slot for one type of records of single calls. All members are zeros if there is no
-/// segment.
+/// The newest segment of a slot for one kind of records of single calls (audits, fingerprints or operand hashes). If
+/// there is no segment yet, all members are zeros.
 template <class Entry>
 struct CallRecordSegment {
     format::Segment<Entry>* segment;
@@ -26,8 +26,8 @@ struct CallRecordSegment {
     std::uint64_t retry_at;  // time in ticks before which no space is requested
 };
 
-/// A table that stores one number for each row. The table grows, and lies in private pages. An object of zeros is an
-/// empty table.
+/// A table that stores one number for each row (distinct decision). The table grows, and lies in private pages. An
+/// object of zeros is an empty table.
 class RowNumberTable {
   public:
     /// Returns a pointer to the number that is stored for a row, which is 0 at first. Returns nullptr if there is no
@@ -40,19 +40,19 @@ class RowNumberTable {
     std::size_t capacity_;
 };
 
-/// Stores the calls of one thread. Recording::attach_thread() makes a writer in zeroed pages. A writer of zeros has
-/// no slot. In a forked child the kernel zeroes the pages of all writers again.
+/// Stores the calls of one thread. Recording::attach_thread() makes a writer in zeroed pages; a writer of zeros has
+/// no slot yet. In a forked child, the kernel zeroes all writers again.
 class alignas(64) ThreadWriter {
   public:
     ThreadWriter(const ThreadWriter&) = delete;
     ThreadWriter& operator=(const ThreadWriter&) = delete;
 
-    /// Returns a pointer that code outside of record/ may set. A later thread that continues the slot gets the same
-    /// pointer. It is nullptr at first and in a forked child. `use_` does not guard it.
+    /// Returns a pointer that code outside of record/ may set. It is nullptr at first and in a forked child. If a
+    /// later thread continues the slot, it gets the same pointer. `use_` does not guard it.
     void*& attached_memory() { return attached_memory_; }
     /// Returns a reference to a pointer to the counters of the call that the thread counted most recently. The
-    /// pointer is nullptr if no call was counted. After record_observed_product() has counted a kernel or an
-    /// execution of oneDNN, it sets the pointer back to its earlier value.
+    /// pointer is nullptr if no call was counted. When record_observed_product() counts a kernel or an execution of
+    /// oneDNN, it leaves the pointer as it was.
     const format::CounterRecord*& last_product() { return last_product_; }
 
   private:
@@ -61,8 +61,8 @@ class alignas(64) ThreadWriter {
     format::CounterRecord& counters(CountersNumber number) const {
         return counter_segments_[number >> counters_index_bits]->entries[number & ((1U << counters_index_bits) - 1)];
     }
-    /// Returns the counters of a key, or nullptr if the key is not in `keys_`. Precondition: the caller has
-    /// begun a use of `use_`.
+    /// Returns the counters of a key, or nullptr if the key is not in `keys_`. Precondition: the caller has called
+    /// use_.begin_use().
     [[gnu::always_inline]] format::CounterRecord* find_counters(std::uint64_t key) {
         const CountersNumber number = keys_.find(key);
         return number == CountersByKey::none ? nullptr : &counters(number);
@@ -83,8 +83,8 @@ class alignas(64) ThreadWriter {
     }
     /// Adds an event to the ring. Precondition: has_room_for_event().
     [[gnu::always_inline]] void put_event(std::uint64_t time, std::uint64_t duration_row) {
-        // The times of events must rise even if the counter did not, because a reader takes the first time that does
-        // not rise for the end of the ring's new events.
+        // The times of events must rise even if the counter did not, because for a reader the new events in the ring
+        // end where the times stop rising.
         if (time <= last_time_) time = last_time_ + 1;
         format::EventRecord& event = *next_event_;
         std::atomic_ref(event.duration_row).store(duration_row, std::memory_order_relaxed);
@@ -93,8 +93,8 @@ class alignas(64) ThreadWriter {
         ++next_event_;
     }
 
-    /// Gives the slot with the number `slot` to a zeroed writer. `first` is the first segment for its counters; entry
-    /// 0 belongs to the overflow row.
+    /// Gives the slot with the number `slot` to a zeroed writer. `first` is the first segment for its counters, whose
+    /// entry 0 gets the overflow row.
     void begin_slot(RecordingFile& file, std::uint32_t slot, format::CounterSegment* first);
     /// Makes a segment for the ring of events. Returns false if there is no space.
     bool make_ring(RecordingFile& file);
@@ -137,21 +137,22 @@ class alignas(64) ThreadWriter {
     CallRecordSegment<format::AuditRecord> audits_;
     CallRecordSegment<format::FingerprintRecord> fingerprints_;
     CallRecordSegment<format::OperandsRecord> operands_;
-    RowNumberTable counters_by_row_;  // number of each row's counters in the slot (CountersNumber);
-                                      // overflow_counters: the row has no counters
+    RowNumberTable counters_by_row_;  // for each row, the number of its counters in the slot (CountersNumber);
+                                      // overflow_counters: it has none yet
     void* attached_memory_;
-    // The following members are guarded by the code that sets `attached_memory_`.
-    RowNumberTable gpu_times_by_row_;   // number of each row's entry in gpu_time_segments_, from 1; 0: there is none
+    // The code that sets `attached_memory_` guards the following members.
+    RowNumberTable gpu_times_by_row_;   // for each row, the number of its entry in gpu_time_segments_, from 1; 0:
+                                        // none
     std::uint32_t gpu_times_used_;      // number of used entries in gpu_time_segments_
     std::uint64_t gpu_times_retry_at_;  // time in ticks before which no space for times on a GPU is requested
     format::GpuTimeSegment* gpu_time_segments_[format::gpu_time_segment_limit];
 
-    // This array is large enough for one CounterRecord for each row. It is the last member, because few threads use
-    // more than its beginning.
+    // This array is large enough for one CounterRecord for each possible row. It is the last member, because few
+    // threads use more than its beginning.
     format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];
 };
 
-/// Number of the overflow row's counters, which are the first counters of every slot.
+/// The CountersNumber of the overflow row, whose counters are the first ones of every slot.
 inline constexpr CountersNumber overflow_counters = 0;
 
 }  // namespace fp32shim::record

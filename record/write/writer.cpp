@@ -131,8 +131,8 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     return 0;
 }
 
-/// Enters a new recording, whose header is `fresh`, into the list of its run or family (enter_list()). Until the new
-/// file is installed, `file_.header()` is the header of the process from which this process was forked.
+/// Enters a new recording, whose header is `fresh`, into the list of its run or family (enter_list()). At this time,
+/// `file_.header()` is nullptr or, in a forked child, still the parent's header.
 void Recording::enter_list_of_family(format::Header& fresh, std::string_view expanded) {
     if (settings_.process_family == nullptr) return;
     const FamilyFacts family = settings_.process_family();
@@ -186,8 +186,8 @@ ThreadWriter* Recording::attach_thread() {
     if (ensure_own_file()) {
         for (ThreadWriter* writer = writers_.load(std::memory_order_acquire); writer != nullptr;
              writer = writer->next_) {
-            // The flag is loaded before the exchange, because otherwise thousands of threads that start at the same
-            // time would contend for the cache line.
+            // `is_taken_` is loaded before the exchange, because otherwise thousands of threads that start at the
+            // same time would contend for its cache line.
             if (writer->is_taken_.load(std::memory_order_relaxed) != 0) continue;
             std::uint32_t taken = 0;
             if (!writer->is_taken_.compare_exchange_strong(taken, 1, std::memory_order_acquire)) continue;
@@ -227,8 +227,8 @@ void Recording::record_thread_change(ThreadWriter& writer) {
     writer.thread_ = thread;
     writer.fingerprints_.wanted = 0;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
-    // If there is no space for events, no event of the new thread will follow, so the change of thread need not be
-    // marked.
+    // If there is no space for events, the change of thread need not be marked, because no event of the new thread
+    // will follow.
     if (writer.ring_ != nullptr && (writer.has_room_for_event() || make_room_for_events(writer)))
         writer.put_event(ticks(),
                          format::pack_duration_and_row(static_cast<std::uint64_t>(thread), format::thread_change));
@@ -263,8 +263,8 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
                                    bool with_event, const DecisionEvent& decision) {
     const system::SignalHold hold;
     if (writer.counter_segment_count_ == 0 && !assign_slot(writer)) return count_lost_call(with_event);
-    // If the file was lost, the call is not counted. A row in a lost file could not be found again, so each call
-    // would add a row.
+    // If the file was lost (truncated, for example), the call is not counted, because each call would add a row that
+    // could not be found again.
     if (!file_.is_open()) return;
     refine_ticks_per_second(end);
     for (const policy::Rule* rule : {decision.decided_by, decision.limited_by})
@@ -301,7 +301,7 @@ void Recording::count_with_spare_writer(ThreadWriter& used, std::uint64_t key, s
 /// Returns a spare writer for a call that is made while the thread's own `writer` is in use, or nullptr if there is
 /// no memory. The writer is in use if the call is made in a signal handler that interrupted count(). After a handler
 /// has left count() by siglongjmp, the writer also counts as in use for calls that are made deeper in the stack. The
-/// spare writer is kept, because a program may leave thousands of calls by siglongjmp.
+/// spare writer is kept for later calls, because a program may leave thousands of calls by siglongjmp.
 ThreadWriter* Recording::spare_writer(ThreadWriter& writer) {
     const system::SignalHold hold;
     if (writer.spare_ == nullptr) writer.spare_ = attach_thread();
@@ -319,8 +319,8 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
     };
     // The writer is in use if a signal handler that interrupted count() multiplies.
     if (!writer.use_.begin_use()) return lose();
-    // The key is not in the table if there was no space for its row, or if the process was forked after the call was
-    // counted. Then the record is lost.
+    // If there was no space for the row of the call, or if the process was forked after the call was counted, the
+    // table does not have the key, and the record is lost.
     const CounterRecord* const counters = writer.find_counters(key);
     Entry* const entry = counters == nullptr ? nullptr : writer.next_entry(file_, records, kind);
     if (entry != nullptr) {

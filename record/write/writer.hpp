@@ -18,12 +18,13 @@
 // After a fork, the child sees the pages of its ThreadWriters zeroed. So the child's first count() finds no counters,
 // takes the slow path and makes a file of its own, and calls need no check for a fork. The parent's segments are not
 // mapped in the child, so the child cannot write into them. The parent's header stays mapped, for has_command(),
-// until the child has its own header. A signal handler must not fork while its thread is inside count(), if the child
-// then returns from the handler.
+// until the child has its own header. While a thread is inside count(), a handler of a signal must not fork if the
+// child returns from the handler.
 //
 // A signal handler that multiplies while its thread is inside count() uses another slot for its call. A handler may
-// leave count() by siglongjmp; the next call detects that the earlier use has ended (system/reentrancy.hpp). Signals
-// are held while tables, files and mappings are changed, so that a handler never sees them half changed.
+// leave count() by siglongjmp; the next call detects that the earlier use of the slot has ended
+// (system/reentrancy.hpp). Signals are held while tables, files and mappings are changed, so that a handler never
+// sees them half changed.
 #pragma once
 
 #include <atomic>
@@ -75,8 +76,8 @@ struct RecordingSettings {
     std::uint32_t row_limit = format::row_limit;  ///< largest number of rows in the file; only tests set a smaller
                                                   ///< number
     /// Lists the loaded files in the recording (Recording::objects()). It is called when the file is new, for each
-    /// new row, and for each full ring. Several threads may call it at the same time. A call whose row is known does
-    /// not call it, unless the call fills a ring.
+    /// new row, and for each full ring, perhaps by several threads at the same time. So it does not run in most calls
+    /// of a product.
     void (*record_loaded_objects)(Recording&) = nullptr;
     /// Returns the settings that are in force now. It is called when a forked child begins its own file, because
     /// settings may have changed after open(). It must not allocate. nullptr means that settings never change.
@@ -87,21 +88,21 @@ struct RecordingSettings {
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
-/// Number of calls of a row that a thread times at first. All of them are timed, because first calls take longer than
-/// later calls.
+/// Number of calls with one decision (row) that a thread times at first. They are all timed, because first calls take
+/// longer than later ones.
 inline constexpr std::uint64_t timed_at_first = 16;
-/// Calls of a row are short if their mean duration is below 2 microseconds, so that short_calls_per_second of them
-/// fit into a second.
+/// The calls with one decision (row) are short if their mean duration is below 2 microseconds, so that
+/// short_calls_per_second of them fit into a second.
 inline constexpr std::uint64_t short_calls_per_second = 500'000;
 
 /// Returns the number of untimed calls before the next timed call, if `timed` calls were timed so far. The number
-/// varies from 32 to 95. If it were fixed, it could be that always the same call of a loop is timed.
+/// varies from 32 to 95. If it were fixed, always the same call of a loop might be timed.
 constexpr std::uint32_t untimed_calls_in_between(std::uint64_t timed) {
     return 32 + static_cast<std::uint32_t>(system::table_index(timed, 6));
 }
 
-/// A timed call of up to 2 µs / jitter_part = 250 ns never counts as interrupted (outlier_factor), because the
-/// clock's own steps and jitter are as large. 2 µs is the limit of the mean duration of short calls.
+/// A timed call of up to 250 ns never counts as interrupted (outlier_factor), because the clock's own steps and
+/// jitter are as large. This limit is 2 µs, the limit for short calls, divided by jitter_part.
 inline constexpr std::uint64_t jitter_part = 8;
 
 /// An open recording. Threads may use it until the process ends. Each forked child records into a file of its own. If
@@ -145,10 +146,10 @@ class Recording {
                Describe&& describe);
 
     /// Counts a call that is about to be made, without timing it. Reading the clock twice costs more than all other
-    /// work of counting a call, so only about one in 64 short calls of a row is timed. If `with_event` is true, also
-    /// adds an event at the present time, with unknown duration. Returns false, and does nothing, if the call has to
-    /// be timed, if its key is new to the thread, or if there is no space for the event; the caller then uses
-    /// count(). `writer` is the calling thread's own writer. The function calls no other function and uses no vector
+    /// work of counting a call, so only about one in 64 short calls is timed. If `with_event` is true, also adds an
+    /// event at the present time, with unknown duration. Returns false, and does nothing, if the call has to be
+    /// timed, if its key is new to the thread, or if there is no space for the event; the caller then uses count().
+    /// `writer` is the calling thread's own writer. The function calls no other function and uses no vector
     /// registers. Precondition: !with_event or !counter_traps.
     [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
     /// Adds the audit of a call that count() has counted with the key `key`. `time` is the `end` that was passed to
@@ -175,12 +176,12 @@ class Recording {
         std::uint64_t calls = 0;
     };
     CallsOfKey calls_of_key(ThreadWriter& writer, std::uint64_t key) const;
-    /// Adds the time that a call took on a GPU. `writer` has counted the call with the row `row`. `is_first` is true
-    /// if the call was the first one that the writer's slot counted in this row. If there is no space, the time is
-    /// dropped. Only one thread at a time may call this for a writer.
+    /// Adds the time that a call took on a GPU. `writer` has counted the call in the row `row`. `is_first` is true if
+    /// it was the first call that the writer's slot counted in this row. If there is no space, the time is dropped.
+    /// Only one thread at a time may call this for a writer.
     void add_gpu_time(ThreadWriter& writer, std::uint32_t row, std::uint64_t nanoseconds, bool is_first);
 
-    /// Returns true if `fp32shim set` or `fp32shim reload` has written a command that no thread has taken yet. Costs
+    /// Returns true if `fp32shim set` or `fp32shim reload` has written a command that no thread has taken yet. Makes
     /// two loads from memory that changes only when there is a command.
     bool has_command() const { return control_.has_command(*header()); }
     /// Returns the object that handles commands and changes of settings in this process's file, or nullptr if the
@@ -189,7 +190,7 @@ class Recording {
     /// Reads the decision of the call that `writer` counted most recently in this process's file. Returns false if
     /// `writer` has counted no call, or if the call has no row of its own. Sets `has_sizes` to true if the row has
     /// the sizes of the call, and to false if they are rounded up. The texts lie in the mapped file, which stays
-    /// mapped. The time that this takes grows with the number of texts in the file.
+    /// mapped. The time of the function grows with the number of texts in the file.
     bool last_decision(ThreadWriter& writer, DecisionEvent& decision, bool& has_sizes);
     /// Returns the list of facts about the process's environment, or nullptr if the process has no file. Thread-safe.
     EnvironmentFactList* environment() { return ensure_own_file() ? &environment_ : nullptr; }
@@ -204,8 +205,8 @@ class Recording {
         if (is_of_this_process()) rules_.update_rules(rules);
     }
 
-    /// Records the start of a program without the shim, or its failure. A forked child without a file of its own uses
-    /// the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
+    /// Records the start of a program without the shim, or the failure of such a start. A forked child without a file
+    /// of its own uses the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool record_child(const UnseenChild& child, ChildEvent event) const;
     /// Records that there is a file for children, which `fp32shim verify` has to read, too. Precondition:
     /// is_of_this_process().
@@ -219,15 +220,15 @@ class Recording {
     /// Returns true if the file belongs to the process with the id `process`. A child of vfork shares its parent's
     /// memory, so the result is false for the child's own id.
     bool is_of_process(std::int32_t process) const { return is_of_this_process() && header()->pid == process; }
-    /// Returns true if the loaded objects were most recently listed with the stamp `stamp` (LoadedFileList::stamp()).
-    /// In a forked child, the parent may have listed them before the fork.
+    /// Returns true if `stamp` is the stamp with which the loaded objects were listed most recently
+    /// (LoadedFileList::stamp()), in a forked child perhaps by its parent.
     bool has_recorded_objects(std::uint64_t stamp) const { return objects_.stamp() == stamp; }
     /// Records that the program called `exit` or `_exit`. This must be called after the loaded objects were listed.
     /// Precondition: is_of_this_process().
     void record_exit();
 
-    /// Records that some variables of `run --pin` have no effect in this process, although they are set. `pins` has
-    /// their bits, such as pin_onednn. Thread-safe.
+    /// Records that some variables of `run --pin` are set but have no effect in this process. `pins` has the bits of
+    /// these variables, such as pin_onednn. Thread-safe.
     void withdraw_pins(std::uint16_t pins);
 
     /// Records that some kernels that were launched on GPUs may not be in the recording. Thread-safe.
@@ -300,7 +301,7 @@ class Recording {
     std::uint64_t short_ticks_ = 0;                   // limit of the mean duration of short calls, in ticks
     std::atomic<std::uint64_t> refine_at_{0};
 
-    std::atomic<std::uint16_t> dropped_pins_{0};  // pins that withdraw_pins() has removed; the files of forked
+    std::atomic<std::uint16_t> dropped_pins_{0};  // bits that withdraw_pins() has removed; the files of forked
                                                   // children lack them, too
 
     // After open(), only `facts_.pid` and `expanded_` of the following members change. begin_in_child() changes them
