@@ -210,8 +210,8 @@ class MatrixVectorProduct {
         }
     }
 
-    /// Replaces -0 by 0 in the sums of rows for which the triangle lacks terms, as a matrix product does. So whether
-    /// a sum is -0 does not depend on the zeros of a triangle.
+    /// Replaces -0 by 0 in the sums of rows that the triangle crosses or does not reach, as a product of matrices
+    /// does (rectangle.hpp).
     void make_zeros_positive(IndexRange rows, IndexRange columns, Real* sums) const {
         for (std::int64_t n = 0; n < rows.count() * width(); ++n) {
             const std::int64_t row = rows.begin + n / width();
