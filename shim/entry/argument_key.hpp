@@ -23,8 +23,8 @@ struct ArgumentKeyLayout {
 };
 
 /// Returns the offsets for a function. Returns a layout with `count` 0 if the function's sizes are in arrays, if it
-/// takes scalars by value without a handle (cuBLAS before version 2), if any library may use its name, or if an
-/// argument that is not in the table may come first (Function::returns_complex).
+/// takes scalars by value without a handle (cuBLAS before version 2), if any library may use its name (`sgemm`), or
+/// if callers may pass an address for the result before the other arguments (Function::returns_complex).
 ArgumentKeyLayout argument_key_layout(const Function& function);
 
 /// Returns a hash of a call's options and integers and of `salt`. The chance that different calls have the same hash
@@ -38,7 +38,7 @@ ArgumentKeyLayout argument_key_layout(const Function& function);
 namespace key {
 
 /// Random odd numbers, one for each argument of a call. The sum of all arguments, each multiplied by its number,
-/// tells calls apart as well as a random number would. The multiplications do not depend on each other.
+/// tells calls apart as well as a random number would. The processor can do all multiplications at once.
 inline constexpr std::uint64_t factors[ArgumentKeyLayout::capacity] = {
     0x62bba1b9f2757641, 0x7a6f56d50c7a670d, 0xbc6aa802aafcc4e7, 0x6a4a7def0860909f,
     0x66d6a2999d170b6b, 0x79ba10d3c6bc2c87, 0xa858043e4ed1959f, 0xcf875d30ea497427,

@@ -31,8 +31,8 @@ constinit std::atomic<ArenaChunk*> current{&first};
 
 std::size_t size_of(const ArenaChunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }
 
-// The reserve is part of the library, like the first chunk. It serves only allocations without which no product can
-// run.
+// The memory for arena_allocate() when the kernel has none left. The reserve is part of the library, like the first
+// chunk.
 constinit SizedChunk<(1 << 18)> reserve{};
 
 /// Returns memory from `chunk`, which has `capacity` bytes; nullptr if the chunk is full.

@@ -1,7 +1,6 @@
-// Provides memory and a stack to the code that reads the settings. This code allocates by this library's operator
-// new, both in policy/ and in the standard library. A program may have reached its memory limit long before its first
-// product, and a failure of the shim must not end the program. The code must also work in a thread whose stack has
-// only 16 KB.
+// Provides memory and a stack to the code that reads the settings, which allocates by the operator new of
+// own_memory.cpp. A program may have reached its memory limit long before its first product, and must not end because
+// the shim finds no memory. The code must also work in a thread whose stack has only 16 KB.
 #pragma once
 
 namespace fp32shim {

@@ -54,7 +54,7 @@ struct ThreadLimit {
 void run_on_threads(ThreadTeam& team, ThreadLimit threads, const ScratchMemory& memory);
 
 /// Makes may_start_threads() return false from now on, in this process and in its children. This is for a program
-/// that has installed a filter of system calls (seccomp), which may end the process if it starts a thread.
+/// that installs a filter of system calls (seccomp), which may end the process if it starts a thread.
 void start_no_more_threads();
 bool may_start_threads();
 

@@ -254,7 +254,7 @@ template <class Real, int rows>
 #pragma GCC unroll 16
             for (int j = 0; j < r; ++j) sum[r][v] = fused(broadcast(row[j]), load(at(first + j, v)), sum[r][v]);
             Vector<Real> x = load(at(first + r, v));
-            if (first + r > 0) x = x + sum[r][v];  // the first unknown has no terms, so -0 stays -0
+            if (first + r > 0) x = x + sum[r][v];  // without terms, adding 0 would turn -0 into 0
             if (!has_unit_diagonal) x = x / broadcast(row[r]);
             store(at(first + r, v), x);
         }

@@ -210,8 +210,8 @@ class MatrixVectorProduct {
         }
     }
 
-    /// Replaces -0 by 0 in the sums of rows that the triangle crosses or does not reach, as a product of matrices
-    /// does (rectangle.hpp).
+    /// Replaces -0 by 0 in sums that lack terms because A is triangular, as a product of matrices does. Otherwise the
+    /// zeros beside the triangle could change the sign of a sum that is 0.
     void make_zeros_positive(IndexRange rows, IndexRange columns, Real* sums) const {
         for (std::int64_t n = 0; n < rows.count() * width(); ++n) {
             const std::int64_t row = rows.begin + n / width();
