@@ -58,7 +58,7 @@ constexpr CandidateFormat candidates[] = {{Precision::medium, AuditFormat::bf16}
 constexpr CandidateFormat candidates_of_float64[] = {
     candidates[0], candidates[1], {Precision::single, AuditFormat::fp32}};
 
-/// Returns the precision of a product that runs in its own type.
+/// Returns the precision of a product that runs in the type of its operands.
 Precision exact_precision(bool is_double) { return is_double ? Precision::fp64 : Precision::highest; }
 
 const policy::Rule* rule_of(const policy::Decision& decision, const policy::Policy& policy) {
@@ -101,8 +101,8 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Judg
     verdict.decision.reason = verdict.tested || verdict.group == nullptr ? Reason::learning : Reason::over_tolerance;
 }
 
-/// Makes the call run in its own type if an audit of its group found an error beyond `tolerance` in the decision's
-/// format.
+/// Makes the call run in the type of its operands if an audit of its group found an error beyond `tolerance` in the
+/// decision's format.
 void judge_by_guard(double tolerance, bool is_double, JudgedDecision& verdict) {
     const Precision exact = exact_precision(is_double);
     const auto applied = policy::format_of(verdict.decision.precision);

@@ -10,7 +10,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// A complex number of the reference. `Real` has twice the digits of the product's type: float64 for float32,
+/// A complex number of a reference product. `Real` has twice the digits of the product's type: float64 for float32,
 /// DoubleDouble for float64.
 template <class Real>
 struct ReferenceNumber {
@@ -119,8 +119,8 @@ struct LineErrors {
     double reference = 0;
 };
 
-/// Returns an element of `matrix`, of which only the part `part` is stored. For an element outside of it, returns the
-/// mirror image, which is conjugated if `is_hermitian` is true.
+/// Returns an element of `matrix`, of which only the part `part` is stored. For an element outside `part`, returns
+/// the mirror image, which is conjugated if `is_hermitian` is true.
 template <class Real>
 ReferenceNumber<Real> mirrored_at(const Matrix& matrix, Part part, bool is_hermitian, std::int64_t row,
                                   std::int64_t column) {

@@ -59,7 +59,7 @@ struct ResultFindings {
     bool is_searched = false;                          ///< true if the result was searched for NaN and infinity
 };
 
-/// Returns this thread's writer in `recording`, or nullptr if there is no memory.
+/// Returns the object by which this thread writes to `recording`, or nullptr if there is no memory.
 record::ThreadWriter* thread_writer_in(record::Recording& recording);
 
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if the time was not
@@ -68,8 +68,8 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
                  const policy::Decision& decision, const ExecutionOutcome& done, CallTime* time, ExpressKey key = {},
                  const ResultFindings* found = nullptr);
 
-/// Returns the event of a call for a log or recording, and finds the call's location in its program. The event's
-/// views are valid until the call returns and while `location` exists.
+/// Returns the event of a call for a log or recording, and finds the call's location in its program. The texts to
+/// which the event refers are valid until the call returns and while `location` exists.
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                      const policy::Decision& decision, const ExecutionOutcome& done,
                                      where::CallLocation& location);

@@ -129,8 +129,8 @@ fp32shim_dlsym_entries_end:
     .cfi_def_cfa_offset 0
 .endm
 
-// Calls fp32shim_find_site() to find the call site, and then jumps to the call site's target. The entry point jumps
-// there itself if its table already has the call site. On entry, w16 contains the index of the entry point.
+// Calls fp32shim_find_site() to find or make the call site, and then jumps to the call site's target. An entry point
+// comes here if its table does not have the call site. On entry, w16 contains the index of the entry point.
     .balign 16
     .type   fp32shim_find_site_gate, %function
 fp32shim_find_site_gate:

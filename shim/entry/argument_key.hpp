@@ -10,8 +10,8 @@
 
 namespace fp32shim {
 
-/// The offsets of the options and integers among a function's arguments. No other argument affects the row of a call
-/// in a recording, or whether the call's arguments are valid.
+/// The offsets of the options and integers among a function's arguments. No other argument affects which row of a
+/// recording counts a call, or whether the call's arguments are valid.
 struct ArgumentKeyLayout {
     static constexpr std::size_t capacity = 16;
     std::uint8_t count = 0;  ///< the number of arguments; 0 if no key can be made
@@ -63,8 +63,8 @@ template <class Value, bool by_reference>
     return true;
 }
 
-/// Adds the arguments from `begin` to before `end`, each times its factor, to `sum`. Returns false if one of them
-/// should be a pointer but is not.
+/// Adds the arguments with the numbers from `begin` to `end` - 1, each times its factor, to `sum`. Returns false if
+/// an argument should be a pointer but is not.
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add_arguments(const ArgumentKeyLayout& arguments, const char* frame,
                                                  std::size_t begin, std::size_t end, std::uint64_t& sum) {
@@ -80,7 +80,7 @@ consteval std::size_t gemm_offset(Role role) {
 }
 
 /// Adds the arguments of a plain gemm, each times its factor, to `sum`, in the order of ArgumentKeyLayout::offsets.
-/// Returns false if one of them should be a pointer but is not.
+/// Returns false if an argument should be a pointer but is not.
 template <class Integer, bool by_reference>
 [[gnu::always_inline]] inline bool add_gemm_arguments(const char* frame, std::uint64_t& sum) {
     using Option = std::conditional_t<by_reference, unsigned char, std::uint32_t>;

@@ -32,7 +32,7 @@ using EntryIndex = std::int32_t;
 struct CpuSite {
     std::atomic<std::uint64_t>
         express;  ///< by this word, calls are counted without a decision (blas/govern/express.hpp); 0: they are not
-    /// The integer width of the provider, which is probed at the first governed call.
+    /// The integer width of the provider, which is probed at the first call that passes through blas::govern_call().
     std::atomic<IntegerWidth> width;
     std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the call site; 0 if there is none
     void* gemm;  ///< the provider's gemm whose name has the same form (NameForm) as the function's; nullptr: none
@@ -63,7 +63,7 @@ struct Site {
     const Function* function;   ///< the function that the program called
     const Function* routine;    ///< `function`, or its stand-in if no library has `function`
     LoadedObject* provider;
-    LoadedObject* caller;              ///< the calling object; nullptr if the code is outside every object
+    LoadedObject* caller;              ///< the calling object; nullptr for code in no loaded object
     LoadedObject* caller_behind_shim;  ///< if the caller is the shim, the library that the shim called and that then
                                        ///< called `entry`; otherwise nullptr
 
@@ -90,7 +90,7 @@ struct Site {
     std::atomic<std::uintptr_t> kept_return_address;
     Site* next;  ///< the next call site of the chain, see sites/known_sites.hpp
 
-    /// Returns the base name of the calling object's file, or an empty text for code outside every object.
+    /// Returns the base name of the calling object's file, or an empty text for code in no loaded object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
     /// Returns true for a batch function that no library provides. The shim then calls `real` for each product of the
     /// batch.

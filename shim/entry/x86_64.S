@@ -178,8 +178,8 @@ fp32shim_dlsym_entries_end:
     vptest  %\kind\()0, %\kind\()0
 .endm
 
-// Calls fp32shim_find_site() to find the call site, and then jumps to the call site's target. The entry point jumps
-// there itself if its table already has the call site. On entry, r11 contains the index of the entry point.
+// Calls fp32shim_find_site() to find or make the call site, and then jumps to the call site's target. An entry point
+// comes here if its table does not have the call site. On entry, r11 contains the index of the entry point.
     .balign 16
     .type   fp32shim_find_site_gate, @function
 fp32shim_find_site_gate:
@@ -250,8 +250,8 @@ fp32shim_govern_gate:
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
 // Handles a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to,
-// or 0 if the call needs fp32shim_govern. The function changes no vector registers, so they are not saved. On entry, r11
-// contains the address of the call site.
+// or 0 if the call needs fp32shim_govern. The function changes no vector registers, so they are not saved. On entry,
+// r11 contains the address of the call site.
     .balign 64
     .hidden fp32shim_express_gate
     .globl  fp32shim_express_gate

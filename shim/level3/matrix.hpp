@@ -143,7 +143,7 @@ class RoundingKernel {
     int fixed_point_bits_ = 0;
 };
 
-/// Returns a hash of the elements in `part` of a matrix, which depends on their order.
+/// Returns a hash of the elements in `part` of a matrix. The hash depends on the order of the elements.
 std::uint64_t hash_of(const Matrix& matrix, Part part);
 
 /// Rounds each element of a matrix in place.

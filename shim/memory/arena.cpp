@@ -52,7 +52,7 @@ void* map_pages(std::size_t size) {
 
 std::size_t rounded_up(std::size_t size) { return (size + alignment - 1) & ~(alignment - 1); }
 
-/// Returns memory from a chunk, or nullptr if the kernel has no memory left.
+/// Returns memory from a chunk, or pages of its own for a large size; nullptr if the kernel has no memory left.
 void* allocate_bytes(std::size_t size) {
     if (size > chunk_size / 4) return map_pages(size);
     for (;;) {

@@ -1,5 +1,5 @@
 // Allocates memory for data that is kept forever, such as call sites, descriptions of loaded objects, and names. The
-// memory comes from the kernel and is never freed. So a call enters no malloc replacement, and readers need no lock.
+// memory comes from the kernel and is never freed. So the program's malloc is not called, and readers need no lock.
 #pragma once
 
 #include <atomic>

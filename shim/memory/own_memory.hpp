@@ -5,8 +5,8 @@
 
 namespace fp32shim {
 
-/// Calls `function(argument)`. Returns true if the function returned, and false if memory ran out. In the second case
-/// the function was abandoned in the middle, and its allocations are never freed. Only one thread at a time may call
+/// Calls `function(argument)`. Returns true if the function returned. If memory runs out, leaves the function by
+/// longjmp, never frees its allocations, and returns false. Only one thread at a time may call
 /// run_while_memory_lasts().
 bool run_while_memory_lasts(void (*function)(void*), void* argument);
 

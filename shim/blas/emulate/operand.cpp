@@ -63,7 +63,7 @@ Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel ker
 
 void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to) {
     const Matrix copy = rounded_copy(operand_a(call), part_of_a(call), to, kernel);
-    if (kernel.fixed_point_bits() > 0) {  // in a trmm, op(A) is the left or the right factor, depending on `side`
+    if (kernel.fixed_point_bits() > 0) {  // the rows of op(A) are rounded if it is the left factor, else its columns
         round_to_fixed_point(copy, part_of_a(call), (call.side == 'L') != transposes(call.trans_a), call.diag == 'U',
                              kernel.fixed_point_bits());
     }
