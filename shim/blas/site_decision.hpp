@@ -23,8 +23,8 @@ static_assert(sizeof(KeptDecision) == sizeof(std::uint64_t));
 /// Returns the decision that the call site keeps for all calls, if it is valid. Otherwise decides the precision of
 /// this call, and keeps the decision if it holds for all calls. Thread-safe.
 inline policy::Decision decide_for_site(Site& site, const Settings& in_force, policy::MatmulCall& call) {
-    // The count is read before decide_call() reads what it counts. So a kept decision may be newer than its count
-    // says, but it is never older.
+    // The count is read before decide_call() reads the values whose changes it counts. So a kept decision may be
+    // newer than its count says, but it is never older.
     const auto change_count = static_cast<std::uint8_t>(settings_change_count());
     const auto generation = static_cast<std::uint8_t>(in_force.generation);
     const bool holds_for_all_calls = !in_force.looks_at_sizes && !scopes_affect_decisions(in_force);

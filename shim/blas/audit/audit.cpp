@@ -181,7 +181,7 @@ bool CallAudit::compare_with_reference(const Level3& single, const Matrix& start
 bool CallAudit::run_in_format(AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to) {
     if (start.data != nullptr) copy_elements(start, written_part(single), to);
     const Level3 other = with_result(single, to);
-    if (format == audit_.reference) {  // this branch computes the product in its own type
+    if (format == audit_.reference) {  // this branch computes in the operands' own type
         call_by_role(&routines_.same, other);
         return true;
     }

@@ -29,8 +29,8 @@ constexpr std::size_t small_unit = std::size_t{64} << 10;
 
 /// The blocks of a thread, on a page that never moves. A signal handler may read them at any time.
 struct ThreadScratchBlocks {
-    // A thread needs several blocks. A signal handler that multiplies during a product takes another block. So does a
-    // product on another stack, to which the program may change in a signal handler.
+    // A thread needs several blocks: a signal handler that multiplies during a product takes another block, and so
+    // does a product on another stack, if the program changes stacks in a signal handler.
     static constexpr int count = 8;
     ScratchBlock blocks[count];
 };

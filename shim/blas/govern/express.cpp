@@ -78,7 +78,8 @@ bool try_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
     outcome = {call_with_frame(site, frame), nullptr};
     const std::uint64_t end = record::ticks();
     running = {};  // prepare_express_call() made sure that no product was running before this call
-    // The event is needed only if the recording no longer knows the key. This happens if the call forked the process.
+    // The event is needed only if the recording no longer knows the key, since the process was forked during the
+    // call.
     call.recording->count(*call.writer, call.key, begin, end, call.with_event, [&](record::DecisionEvent& event) {
         event = describe_forwarded(site, frame, in_force, location);
     });

@@ -83,10 +83,10 @@ struct TileLoops {
     void (*add_column)(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
                        ComplexNumber<Real> beta);
 
+    int summed_unit = 1;
     /// These functions round a panel to BF16, and arrange it in the order in which `sum` reads it. The panel has
     /// `depth` numbers for each row or column; zeros fill `depth` up to a multiple of `summed_unit`. Two BF16 numbers
     /// take the place of a float. Loops over float32 and float64 do not have these functions.
-    int summed_unit = 1;
     void (*convert_left)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
     void (*convert_right)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
     /// Rounds and arranges columns of the right factor that lie where the program stores them. The numbers of a

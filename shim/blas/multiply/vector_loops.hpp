@@ -208,7 +208,7 @@ void rotate(const StridedVector<Real>& x, const StridedVector<Real>& y, Real cos
             rotate_pair(x.data[i * x.increment * width + part], y.data[i * y.increment * width + part], cosine, sine);
 }
 
-/// Returns the address of each row, for rows at equal distances.
+/// A function that returns the address of a row, for rows at equal distances.
 template <class Real>
 struct StridedRows {
     const Real* data;
@@ -216,8 +216,8 @@ struct StridedRows {
     const Real* operator()(int row) const { return data + row * of_row; }
 };
 
-/// Returns the address of each row, for fewer rows than a vector has numbers. Copies of the last row replace the
-/// missing rows.
+/// A function that returns the address of a row, for fewer rows than a vector has numbers. The last row takes the
+/// place of the missing rows.
 template <class Real>
 struct PaddedRows {
     const Real* of[lanes<Real>];
@@ -273,7 +273,7 @@ inline constexpr int vectors_at_once = lanes<Real> == 16  ? 1
                                        : lanes<Real> == 8 ? 2
                                                           : 4;
 
-/// Returns the address of each row that belongs to the vector with the index `vector`.
+/// A function that returns the address of a row, counted from the first row of the vector with the index `vector`.
 template <class Real, class Rows>
 struct RowsOfVector {
     const Rows& rows;
