@@ -99,12 +99,12 @@ double comparison_scale(const Matrix& tested, const Matrix& other, Part written)
 /// bounds of float32 results have the members after `sizes`.
 struct ComponentwiseBound {
     Matrix sizes;      ///< the bounds, computed in the product's type, so they may overflow
-    Matrix reduced{};  ///< |A||B| / bound_reduction, for elements whose bound in `sizes` overflows; without data if
-                       ///< no bound overflows
+    Matrix reduced{};  ///< |A||B| / bound_reduction, for elements whose bound in `sizes` overflows; its `data` is
+                       ///< nullptr if no bound overflows
     double alpha = 0;  ///< the magnitude of alpha; both alpha and beta are set if `reduced` has data
     double beta = 0;
-    Matrix start{};  ///< the values of C before the product, set if `reduced` has data; without data if the product
-                     ///< reads no C
+    Matrix start{};  ///< the values of C before the product, set if `reduced` has data; its `data` is nullptr if the
+                     ///< product reads no C
 
     double at(std::int64_t row, std::int64_t column) const;
 };

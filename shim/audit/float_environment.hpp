@@ -8,7 +8,8 @@
 namespace fp32shim::audit {
 
 /// Disables floating-point traps during the object's lifetime, then restores the program's settings, exception flags
-/// and errno. A program may want a signal if its own products overflow, but not if a product of an audit overflows.
+/// and errno. A program may want a signal if its own products overflow, but not if a product that the shim computes
+/// beside them overflows.
 class QuietFloatEnvironment {
   public:
     enum class Settings : std::uint8_t { defaults, as_the_program };

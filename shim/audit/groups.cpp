@@ -47,7 +47,8 @@ double fraction_of(std::uint64_t seed, std::uint64_t call) {
     return static_cast<double>(system::splitmix64(state) >> 11) * 0x1p-53;
 }
 
-/// A format that a tolerance may allow, with its precision. Each array below begins with the cheapest format.
+/// A format that a tolerance may allow, and the precision that asks for it. Each array below begins with the cheapest
+/// format.
 struct CandidateFormat {
     Precision precision;
     AuditFormat format;
@@ -57,7 +58,7 @@ constexpr CandidateFormat candidates[] = {{Precision::medium, AuditFormat::bf16}
 constexpr CandidateFormat candidates_of_float64[] = {
     candidates[0], candidates[1], {Precision::single, AuditFormat::fp32}};
 
-/// Returns the precision of a product that runs in its own type.
+/// Returns the precision of a product that runs in the type of its operands.
 Precision exact_precision(bool is_double) { return is_double ? Precision::fp64 : Precision::highest; }
 
 const policy::Rule* rule_of(const policy::Decision& decision, const policy::Policy& policy) {
@@ -74,7 +75,7 @@ policy::Tolerance tolerance_of(const policy::Decision& decision, const policy::P
 /// Chooses the cheapest format that the group's audits have shown to be within the tolerance. Never chooses a format
 /// with fewer digits than the decision's own precision.
 void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, JudgedDecision& verdict) {
-    bool is_allowed = false;  // becomes true at the decision's own format; a floor may forbid cheaper ones
+    bool is_allowed = false;  // becomes true at the decision's own format; a floor may forbid cheaper formats
     bool is_beyond = false;
     const std::span<const CandidateFormat> tried = is_double ? std::span<const CandidateFormat>(candidates_of_float64)
                                                              : std::span<const CandidateFormat>(candidates);
@@ -95,13 +96,13 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Judg
         if (is_beyond) verdict.decision.reason = Reason::over_tolerance;
         return;
     }
-    if (!is_allowed) return;  // the decision is for none of the tried formats, so it stays as it is
+    if (!is_allowed) return;  // the decision asks for none of the tried formats, so it stays as it is
     verdict.decision.precision = exact_precision(is_double);
     verdict.decision.reason = verdict.tested || verdict.group == nullptr ? Reason::learning : Reason::over_tolerance;
 }
 
-/// Makes the call run in its own type if an audit of its group found an error beyond `tolerance` in the decision's
-/// format.
+/// Makes the call run in the type of its operands if an audit of its group found an error beyond `tolerance` in the
+/// decision's format.
 void judge_by_guard(double tolerance, bool is_double, JudgedDecision& verdict) {
     const Precision exact = exact_precision(is_double);
     const auto applied = policy::format_of(verdict.decision.precision);
@@ -190,8 +191,8 @@ void set_audit_formats(record::Audit& audit, const policy::Policy& policy, std::
 }
 
 bool choose_for_audit(JudgedDecision& verdict, const policy::Policy& policy) {
-    // An audit that had no memory or met a NaN shows nothing about the format. `most` keeps a group that has only
-    // audits of this kind from auditing every call.
+    // An audit that had no memory or met a NaN shows nothing about the format. If all audits of a group are of this
+    // kind, `most` keeps the group from auditing every call.
     const std::uint32_t most = verdict.tested ? 4 * first_audits : first_audits;
     verdict.is_early = verdict.group != nullptr && verdict.group->claim_early_audit(most);
     if (verdict.is_early) return true;

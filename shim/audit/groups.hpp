@@ -19,11 +19,12 @@ namespace fp32shim::audit {
 /// audited, whatever fraction of the calls the policy selects.
 inline constexpr std::uint32_t first_audits = 4;
 
-/// The calls from one call site with the same sizes, scope and call path, while the settings do not change. All
-/// threads share a group, and it is never freed. A call that is neither audited nor counted only reads its group.
+/// Calls with the same key. For audits, these are the calls from one call site with the same sizes, scope and call
+/// path, under the same settings (group_key()). All threads share a group, and it is never freed. A call that is
+/// neither audited nor counted only reads its group.
 class CallGroup {
   public:
-    /// Counts a call of the group, for rules that depend on the number of a call. Returns the call's number, from 1.
+    /// Counts a call of the group, for rules on the number of a call. Returns the call's number, from 1.
     std::int64_t next_call_number() { return 1 + calls_.fetch_add(1, std::memory_order_relaxed); }
     /// If fewer than `most` audits of the group's first calls have been counted, counts one more and returns true.
     /// Otherwise returns false.
@@ -31,7 +32,7 @@ class CallGroup {
 
     /// Returns true if a log has already shown the group's decision.
     bool was_shown_in_log() const { return calls_.load(std::memory_order_relaxed) != 0; }
-    /// Notes that a log now shows the group's decision. Returns false if a log has already shown the decision.
+    /// Notes that a log now shows the group's decision. Returns false if a log had already shown the decision.
     bool mark_shown_in_log() { return next_call_number() == 1; }
 
     /// Adds an audit of the format `tested` with its error, in the metric by which the group is judged.
@@ -100,8 +101,9 @@ void set_audit_formats(record::Audit& audit, const policy::Policy& policy, std::
 /// of the first.
 bool choose_for_audit(JudgedDecision& verdict, const policy::Policy& policy);
 
-/// Adds the result of an audit to its group. Sets the flags in `audit` for an early call and for an error beyond the
-/// tolerance. If the result of FP32 is itself only noise, the error is not judged, unless the metric is `component`.
+/// Adds the error that an audit found to its group. Sets the flags in `audit` for an early call and for an error
+/// beyond the tolerance. If the result of FP32 is itself only noise, the error does not count, unless the metric is
+/// `component`.
 void store_audit_outcome(const JudgedDecision& verdict, const policy::Policy& policy, record::Audit& audit);
 
 }  // namespace fp32shim::audit

@@ -10,7 +10,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// A complex number of the reference. `Real` has twice the digits of the product's type: float64 for float32,
+/// A complex number of a reference product. `Real` has twice the digits of the product's type: float64 for float32,
 /// DoubleDouble for float64.
 template <class Real>
 struct ReferenceNumber {
@@ -109,18 +109,18 @@ struct ResultLine {
     std::int64_t index;
 };
 
-/// Sums of squares over lines of a result. `tested` and `exact` sum the squares of the two results' differences from
-/// the reference, and `reference` sums the squares of the reference. All values are multiplied by `scale` first.
+/// Sums of squares over rows or columns of a result. `tested` and `exact` sum the squared differences of the results
+/// ComparedResults::tested and `exact` from the reference, and `reference` sums the squares of the reference.
 struct LineErrors {
-    double scale = 1;  ///< factor of the values before they are squared; 0: the factor is chosen to suit the line's
-                       ///< values
+    double scale = 1;  ///< all values are multiplied by this factor before they are squared; 0: a factor is chosen
+                       ///< that suits the values
     double tested = 0;
     double exact = 0;
     double reference = 0;
 };
 
-/// Returns an element of `matrix`, of which only the part `part` is stored. For an element outside of it, returns the
-/// mirror image, which is conjugated if `is_hermitian` is true.
+/// Returns an element of `matrix`, of which only the part `part` is stored. For an element outside `part`, returns
+/// the mirror image, which is conjugated if `is_hermitian` is true.
 template <class Real>
 ReferenceNumber<Real> mirrored_at(const Matrix& matrix, Part part, bool is_hermitian, std::int64_t row,
                                   std::int64_t column) {
@@ -185,8 +185,9 @@ void add_line_errors_in(const Level3& product, const Matrix& start, const Compar
     });
 }
 
-/// Computes the reference of one line of `product`. Adds the differences of `results.tested` and `results.exact` from
-/// it, and the reference itself, to `sums`. `memory` needs bytes_for_line() bytes.
+/// Computes the reference of one row or column of `product`. Adds the squared differences of `results.tested` and
+/// `results.exact` from the reference to `sums`, and the squares of the reference. `memory` needs bytes_for_line()
+/// bytes.
 void add_line_errors(const Level3& product, const Matrix& start, const ComparedResults& results, ResultLine line,
                      char* memory, LineErrors& sums) {
     if (product.is_double)
@@ -200,7 +201,7 @@ constexpr double noise_share = 0.5;
 /// Returns the smallest cancellation at which a result is examined for noise. With less cancellation, some digits of
 /// the result are right in whatever order the product's type adds the terms.
 double suspicious_cancellation(bool is_double) { return (is_double ? 0x1p53 : 0x1p24) / 64; }
-/// The largest number of rows, spread evenly over the result, by which a suspicious result is judged.
+/// The largest number of rows, spread evenly over the result, that are examined for noise.
 constexpr std::int64_t max_rows = 8;
 
 double relative_error(double difference, double reference) {
@@ -272,9 +273,7 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
                 factors.alpha() * ReferenceNumber<Real>{at[0], is_complex ? at[1] : Real(0)};
             if (adds_start) {
                 auto old = element_at<ReferenceNumber<Real>>(start, i, j);
-                if (is_hermitian && i == j)
-                    old.im = 0.0;  // BLAS takes the imaginary part of a Hermitian diagonal as
-                                   // 0
+                if (is_hermitian && i == j) old.im = 0.0;  // BLAS takes this imaginary part as 0
                 value = value + factors.beta() * old;
             }
             at[0] = value.re;
@@ -331,8 +330,8 @@ bool reference_stays_in_range(const Level3& product, const OperandExponents& ope
     };
     const record::ExponentRange alpha = exponents_of(product.alpha, has_complex_scalar(product, false));
     const record::ExponentRange beta = exponents_of(product.beta, has_complex_scalar(product, true));
-    // The range of B is empty if there is no B, as in syrk and herk, where A is also the right factor. It is empty as
-    // well if all numbers of B are 0; then the product has no terms, and A's range does no harm.
+    // The range of B is empty if there is no B, as in syrk and herk, where A is also the right factor. The range is
+    // also empty if all numbers of B are 0; then the product has no terms, and using A's range does no harm.
     const record::ExponentRange& b = operands.b.lowest > operands.b.highest ? operands.a : operands.b;
     const int lowest = std::min(0 + operands.a.lowest, 0 + b.lowest);
     const int lowest_term = operands.a.lowest + b.lowest;

@@ -20,9 +20,9 @@ struct OperandExponents {
 };
 
 /// Stores the ranges of exponents of a product's operands in `operands`, and widens the ranges in `audit`. `a` and
-/// `b` are the operands in memory. `start` has the values of C before the product, and has no data if there is no C
-/// or the product does not read it. Returns false, and sets a flag of `audit`, if an operand, alpha or beta has NaN
-/// or infinity.
+/// `b` are the operands in memory. `start` has the values of C before the product; its `data` is nullptr if there is
+/// no C or the product does not read C. Returns false, and sets a flag of `audit`, if an operand, alpha or beta has
+/// NaN or infinity.
 bool store_operand_exponents(const Level3& product, const Matrix& a, const Matrix& b, const Matrix& start,
                              OperandExponents& operands, record::Audit& audit);
 

@@ -10,13 +10,14 @@
 namespace fp32shim::blas {
 namespace {
 
-// The number n = 0xffffffff00000003. A 32-bit interface reads 3 elements, and finds the largest one. A 64-bit
-// interface reads a negative count, and returns 0. (Reference BLAS: "if n < 1, isamax is zero".)
+// The argument n of isamax. A library with 32-bit integers reads n = 3, and returns the index of the largest of three
+// elements. A library with 64-bit integers reads a negative n, for which reference BLAS returns 0.
 constexpr std::int64_t three_or_negative = static_cast<std::int64_t>(0xffffffff00000003U);
-// The number n = 0xffffffff00000001. A 32-bit interface copies one element, and a 64-bit interface copies none.
+// The argument n of scopy. A library with 32-bit integers copies one element. A library with 64-bit integers copies
+// none, since n is negative.
 constexpr std::int64_t one_or_negative = static_cast<std::int64_t>(0xffffffff00000001U);
 
-constexpr std::int64_t increment = 1;  // on a little-endian processor, both widths read 1
+constexpr std::int64_t increment = 1;  // a little-endian processor reads 1 in either width
 
 bool isamax_sees_32_bits(void* routine, bool by_value) {
     const float values[3] = {1, 3, 2};
@@ -48,9 +49,9 @@ struct WidthProbe {
     bool by_value;
 };
 
-// Unsuffixed names come first: in a library that has both kinds of names (MKL), they may have a different integer
-// width from the suffixed names. A library that has its BLAS under suffixed names only (the OpenBLAS in NumPy's
-// wheels) has unsuffixed extensions with the same width.
+// Names without a 64-bit suffix come first, since only functions with such names have an unknown width. In a library
+// that has both kinds of names (MKL), the two kinds may differ in width. If a library has isamax only with a suffix
+// (the OpenBLAS in NumPy's wheels), its functions without a suffix have the same width.
 constexpr WidthProbe probes[] = {
     {"isamax_", isamax_sees_32_bits, false},
     {"cblas_isamax", isamax_sees_32_bits, true},
@@ -78,8 +79,8 @@ IntegerWidth probe(const LoadedObject& provider) {
     return IntegerWidth::unknown;
 }
 
-// The names of functions without arguments that return the number of threads, as an int (OpenBLAS, MKL) or as a
-// 64-bit integer (BLIS).
+// Functions without arguments by which libraries tell their number of threads. OpenBLAS and MKL return an int, BLIS a
+// 64-bit integer.
 constexpr std::string_view thread_counts[] = {
     "openblas_get_num_threads",          "openblas_get_num_threads64_", "scipy_openblas_get_num_threads",
     "scipy_openblas_get_num_threads64_", "MKL_Get_Max_Threads",         "bli_thread_get_num_threads",

@@ -21,8 +21,8 @@ OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
 constexpr int bits_of_float64 = 53;
 constexpr std::size_t longest_fixed_point_text = 8;
 
-/// The texts "fixed:0" to "fixed:53", one after the other. They are static, since the record of a call refers to the
-/// text that describes it.
+/// The texts "fixed:0" to "fixed:53", one after the other, each in eight characters. They are static, since
+/// Plan::detail only refers to its text.
 constexpr auto fixed_point_texts = [] {
     std::array<char, (bits_of_float64 + 1) * longest_fixed_point_text> texts{};
     for (std::size_t bits = 0; bits <= bits_of_float64; ++bits) {
@@ -38,11 +38,11 @@ std::string_view fixed_point_text(int bits) {
             bits < 10 ? 7U : 8U};
 }
 
-/// Returns the preview of a format: its rounding, and the number of products that it sums.
+/// Returns how operands are rounded to preview a format, and how many products of their parts are summed.
 Preview rounding_of(AppliedFormat format, policy::Tf32Rounding tf32_rounding) {
     if (format == AppliedFormat::tf32) return rounding_to_tf32(tf32_rounding);
     if (format == AppliedFormat::fp32 || format == AppliedFormat::sgemm)
-        return OperandRounding::fp32_whole;  // only operands of float64 are rounded to this format
+        return OperandRounding::fp32_whole;  // only operands of float64 are rounded to these formats
     switch (format) {
 #define PREVIEW(format, rounding, products) \
     case AppliedFormat::format:             \

@@ -1,4 +1,5 @@
-// The third step of a call to a CPU library: plans how to honour a decision, and what to record about it.
+// The third step of a call to a CPU library: plans how to run the call at the precision that was decided, and what to
+// record about the call.
 #pragma once
 
 #include "policy/decide.hpp"
@@ -8,7 +9,7 @@
 
 namespace fp32shim::blas {
 
-/// The outcome of a call that will be recorded if the call runs as planned, and the way to run the call.
+/// The way to run a call, and the outcome that is recorded if the call runs in this way.
 struct Plan : ExecutionOutcome {
     Preview preview = OperandRounding::tf32_away;
     bool rounds = false;
@@ -22,8 +23,7 @@ struct Plan : ExecutionOutcome {
 /// `policy`.
 Preview preview_of(policy::AppliedFormat format, const policy::Policy& policy);
 
-/// Plans how to honour the decision for this product. The function has no side effects; of the operands, it reads
-/// only the scalars.
+/// Plans how to carry out the decision on a call. The function has no side effects. It reads alpha, but no matrix.
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                    const policy::Policy& policy);
 
@@ -35,7 +35,7 @@ inline bool has_examinable_result(const Product& product, const Plan& plan) {
            plan.reason != Reason::invalid_arguments && plan.reason != Reason::width_unknown;
 }
 
-/// Returns the format in which a call with this plan runs.
+/// Returns the format in which a call with this plan runs, or fp32 if audits do not know the format.
 inline policy::AuditFormat audit_format_of(const Plan& plan) {
     return policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32);
 }

@@ -32,15 +32,16 @@ class ArgumentReader {
                         : static_cast<const std::int32_t*>(address)[index];
     }
 
-    /// Reads a size, which CBLAS passes by value and Fortran passes by reference. Returns 0 if the function has no
-    /// argument of this role.
+    /// Reads an integer, which CBLAS passes by value and Fortran passes by reference. Returns 0 if the function has
+    /// no argument of this role.
     std::int64_t integer(Role role) const {
         if (!has(role)) return 0;
         if (!is_cblas_) return integer_at(pointer(role));
         return is_wide_ ? word(role) : static_cast<std::int32_t>(word(role));
     }
 
-    /// Reads an option as the upper-case letter of the BLAS reference. Returns '?' for an unknown value.
+    /// Reads an option as the upper-case letter of the BLAS reference. Returns '?' for a value that CBLAS does not
+    /// define, and 0 if the function has no argument of this role.
     char option(Role role) const {
         if (!has(role)) return 0;
         return is_cblas_ ? letter_of(static_cast<std::int32_t>(word(role)))
@@ -56,7 +57,7 @@ class ArgumentReader {
         return has(role) ? integer_at(pointer(role), group) : 0;
     }
 
-    /// Returns true if each option and each size that is passed by reference has an address that could be a pointer.
+    /// Returns true if each option and integer that is passed by reference has a plausible address.
     bool all_references_present(const ArgumentKeyLayout& keyed) const {
         for (std::size_t i = 0; i < keyed.count; ++i)
             if (!is_plausible_pointer(frame_.word_at(keyed.offsets[i]))) return false;
@@ -153,7 +154,7 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.k = !is_sided ? level3.k : level3.side == 'R' ? level3.n : level3.m;
 }
 
-/// Returns a product of the group `group` of a batch. Its operands and scalars are still to be set.
+/// Returns a product of the group `group` of a batch. The caller has to set the product's operands and scalars.
 Level3 single_of_group(const ArgumentReader& arguments, const Level3& level3, std::int64_t group) {
     Level3 single = level3;
     for (const auto& [role, member] : option_members) single.*member = arguments.option(role, group);
@@ -175,8 +176,8 @@ const ArgumentPositions& argument_positions(const Site& site) {
     return returns_complex_by_pointer(site) ? dot_by_pointer : site.function->positions();
 }
 
-// On aarch64, each part of a complex number has its own register. On x86-64, a complex64 fills the lower half of one
-// register.
+// On aarch64, a function returns each part of a complex number in its own register. On x86-64, it returns a complex64
+// in the lower half of one register.
 #if defined(__aarch64__)
 constexpr bool splits_complex64 = true;
 #else

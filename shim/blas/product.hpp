@@ -13,7 +13,7 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if the caller passes an address for the result as an additional first argument.
+/// Returns true if the caller passes an address for a complex result as an additional first argument.
 inline bool returns_complex_by_pointer(const Site& site) {
     return site.function->returns_complex() &&
            site.provider->complex_results.load(std::memory_order_relaxed) == ComplexResults::by_pointer;
@@ -50,12 +50,12 @@ struct Product {
                               ///< the most work
 
     /// The product; for a strided batch, the first product. For a batch of groups, only the operation, layout and
-    /// dtype are set, and for_each_product() reads the other members.
+    /// dtype are set, since the products differ in all else; for_each_product() reads each product's arguments.
     Level3 level3;
     std::uint64_t alpha_value = 0;  ///< the bits of alpha, if it is real and was passed by value
     std::uint64_t beta_value = 0;
 
-    bool readable = false;         ///< false if a pointer is null, or if the width of integers is unknown
+    bool readable = false;         ///< true if describe_call() could read the arguments
     std::int64_t group_count = 1;  ///< the number of groups in a call of a `_batch` function, each with its own
                                    ///< sizes; otherwise 1
     std::int64_t stride_a = 0;     ///< distance between the A matrices of a strided batch, in elements; the next
@@ -86,8 +86,9 @@ inline bool returns_in_registers(const Site& site) {
     return site.function->returns_number() && !returns_complex_by_pointer(site);
 }
 
-/// Reads the arguments of a call into `product`. If a pointer is null, product.readable stays false, so that the shim
-/// does not crash where the library would not crash.
+/// Reads the arguments of a call into `product`. product.readable stays false if the width of integers is unknown, if
+/// the layout is invalid, or if a pointer to an option or integer cannot be valid: the shim must not crash where the
+/// library would not crash.
 void describe_call(const Site& site, const Frame& frame, Product& product);
 
 /// Returns true if every argument that must be a pointer could be one. If the result is false, the shim does not take

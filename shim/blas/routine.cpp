@@ -12,14 +12,14 @@
 namespace fp32shim::blas {
 namespace {
 
-// On both architectures, integers and pointers travel in other registers than floating-point arguments, and each kind
-// of argument has its own order. So one function type can call every routine: first come all integers and pointers
-// ("words"), then all real numbers. A routine ignores words after its last argument. A real number travels as a
-// double with the same bits: a float32 routine reads the lower half of the register.
+// On both architectures, integers and pointers are passed in other registers than real numbers, and the two kinds are
+// assigned to registers independently. So one function type can call every routine: first come all integers and
+// pointers ("words"), then all real numbers. A routine ignores words after its last argument. A real number is passed
+// as a double with the same bits, of which a float32 routine reads the lower half.
 using Words = std::array<std::int64_t, max_words>;
 
-/// The number of words that suffices for most routines: sgemm_ has 13 arguments and two hidden lengths, and strmm_
-/// has 11 arguments and four.
+/// The number of words that suffices for most routines. sgemm_ has 13 arguments and two hidden text lengths, and
+/// strmm_ has 11 arguments and four hidden text lengths.
 constexpr int few_words = 17;
 
 /// Calls a routine that takes at most `count` words. word(0), word(1) and so on are the words; `first` and `second`
@@ -34,17 +34,17 @@ Result call_words(void* address, int count, const Word& word, double first, doub
     return call(std::make_integer_sequence<int, max_words>{});
 }
 
-/// The number of hidden lengths of option texts that a Fortran routine may take. Callers written in C leave them out.
-/// The shim always passes 1, which is enough to read an option.
+/// The largest number of hidden arguments in which a Fortran routine takes the lengths of its option texts. Callers
+/// written in C leave these arguments out. The shim always passes 1, which is enough to read an option.
 constexpr int hidden_lengths = 4;
 
-/// The two registers in which functions return numbers. A float32 is in the lower half of the first register. So is a
-/// complex64 on x86-64. Copying a register as a float64 keeps all its bits.
+/// The lower 64 bits of the two registers in which functions return numbers. A float32 fills half of them in the
+/// first register; on x86-64, a complex64 fills them all. Copying them as a float64 keeps every bit.
 struct ReturnedNumbers {
     double first, second;
 };
 
-/// Returns the value of an option in CBLAS. The value of '?' is invalid, so that the library reports the option.
+/// Returns the CBLAS value of an option. Returns an invalid value for '?', so that the library reports the option.
 std::int32_t cblas_value(Role role, char letter) {
     const std::size_t first = role == Role::uplo ? 10 : role == Role::diag ? 20 : role == Role::side ? 30 : 0;
     return first_option_of_cblas + static_cast<std::int32_t>(letters_of_cblas.find(letter, first));
@@ -121,8 +121,8 @@ class ArgumentWriter {
     std::array<double, 2> reals_{};
 };
 
-/// Returns a number that is larger than the size of any operand of this product, to be used as the stride in a batch
-/// of one product.
+/// Returns a stride for a batch of one product that is no smaller than any matrix of the product with this leading
+/// dimension.
 std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     std::int64_t largest = product.m > product.n ? product.m : product.n;
     if (product.k > largest) largest = product.k;
@@ -185,7 +185,7 @@ EmulationResult emulate_with_routines(const RoutineSet& routines, const Level3& 
 
 std::int64_t call_with_frame(const Site& site, Frame& frame) {
     const int count = argument_positions(site).words;
-    // The hidden lengths of Fortran follow the arguments. They are always 1, and CBLAS routines ignore them.
+    // Fortran's hidden text lengths follow the arguments. They are always 1, and CBLAS routines ignore them.
     const auto word = [&](int i) { return i < count ? frame.word(i) : 1; };
     const auto first = std::bit_cast<double>(frame.real_bits(0));
     const auto second = std::bit_cast<double>(frame.real_bits(1));

@@ -1,5 +1,5 @@
-// Calls routines of a provider, with the program's own arguments or with arguments by role. Also tests how the
-// provider's functions take integers and return numbers.
+// Calls routines of a BLAS library (the provider), with the program's own arguments or with arguments by role. Also
+// tests how the provider's functions take integers and return numbers.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace fp32shim::blas {
 
-/// A routine of the library, and the row of the function table that gives its calling convention and argument order.
-/// Integers are passed in a form that the routine may read as 32-bit or 64-bit integers.
+/// A routine of the provider, and its row in the function table (shim/table/functions.hpp), which gives its calling
+/// convention and argument order. Integers are passed so that the routine may read 32 or 64 bits.
 struct ProviderRoutine {
     const Function* function = nullptr;
     void* address = nullptr;  ///< nullptr: the library has no such routine

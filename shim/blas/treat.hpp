@@ -1,5 +1,5 @@
-// Applies a decision to a function of a CPU library, as far as the function and the sizes determine the outcome. The
-// code has no side effects: blas/plan.cpp uses it inside a process, and `fp32shim explain` uses it without one.
+// Tells how a decided precision applies to a call to a CPU library, as far as the function and the sizes determine
+// it. The code has no side effects: blas/plan.cpp uses it in the program, and `fp32shim explain` uses it outside.
 #pragma once
 
 #include "policy/decide.hpp"
@@ -28,8 +28,7 @@ inline TreatmentOutcome apply_treatment(Treatment treatment, const policy::Decis
     using policy::Reason;
     if (treatment == Treatment::observed) return {AppliedFormat::unchanged, Reason::observed};
     if (treatment == Treatment::opaque) return {AppliedFormat::unchanged, Reason::not_governable};
-    // With the precision `native`, the program's own choice holds: a routine of a CPU library multiplies in its
-    // operands' own format.
+    // The precision `native` also leads here: a routine of a CPU library multiplies in its operands' own format.
     const AppliedFormat as_called = policy::native_format(call.dtype);
     if (!rounds_operands(decision, call.dtype)) return {as_called, decision.reason};
     if (treatment == Treatment::recognised || treatment == Treatment::solve)

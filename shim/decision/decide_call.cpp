@@ -31,8 +31,8 @@ struct SiteRuleList {
 namespace {
 
 // ---- the rules of a policy that can match calls of one call site ----
-// All other rules are excluded at the first call of the call site. So even if a policy has hundreds of rules, each
-// call tries only the few that can match.
+// They are selected at the first call of the call site. So even if a policy has hundreds of rules, each call tries
+// only the few that can match.
 
 constinit std::atomic<const SiteRuleList*> known_rules{nullptr};
 
@@ -50,7 +50,7 @@ const SiteRuleList* find_site_rules(const Settings& in_force, const policy::Matm
 
 const SiteRuleList& make_site_rules(const Settings& in_force, const policy::MatmulCall& call) {
     policy::CallSiteFacts facts{call.function, call.caller, call.device, std::nullopt};
-    // Calls of one cuBLAS function can differ in type.
+    // For GPUs, the type stays unset, since calls of one cuBLAS function can differ in type.
     if (call.device == policy::Device::cpu) facts.dtype = call.dtype;
     const auto& all = in_force.policy.rules;
     auto* indices = static_cast<std::uint16_t*>(arena_allocate(all.size() * sizeof(std::uint16_t)));
@@ -87,9 +87,9 @@ policy::PrecisionOverrides overrides() {
     return result;
 }
 
-/// Counts a call in the group of calls that have its function, sizes and scope, and its line of Python or, if `line`
-/// is empty, its call site. Returns the call's number in the group, from 1, or -1 if there is no room for more
-/// counters.
+/// Counts a call in a group: the calls of this function with the same sizes and scope from the same line of Python
+/// or, if `line` is empty, from the same call site. Returns the call's number in the group, from 1, or -1 if there is
+/// no room for more groups.
 std::int64_t count_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                         std::string_view line) {
     system::Hash hash;
@@ -129,8 +129,8 @@ void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t>
     }
 }
 
-/// Decides by the lines of Python that led to the call, or by the call's number. The function is not inlined, so that
-/// calls which need no lines do not need stack for them.
+/// Decides on a call if rules look at the lines of Python that led to it, or at its number. The function is not
+/// inlined, so that calls which need no lines do not need stack for them.
 [[gnu::noinline]] policy::Decision decide_at_location(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call, bool needs_call_number,
                                                       std::span<const std::uint16_t> rules) {
@@ -176,7 +176,8 @@ policy::Decision decide_by_rules(Site& site, const Settings& in_force, policy::M
     return decision;
 }
 
-/// Warns once that rules on scopes do not apply within PyTorch's modules, although PyTorch multiplies.
+/// Warns once that rules on scopes do not apply within PyTorch's modules. Is called if PyTorch multiplies, but its
+/// modules open no scopes.
 void warn_no_module_paths() {
     static constinit system::OncePerProcess said;
     if (said.is_first_call())
@@ -188,7 +189,7 @@ void warn_no_module_paths() {
 }  // namespace
 
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call) {
-    // `change_count` is read before the settings that it counts. So a kept decision may be newer than its
+    // `change_count` is read before the settings whose changes it counts. So a kept decision may be newer than its
     // change_count says, but never older.
     const std::uint32_t change_count = settings_change_count();
     if (in_force.lacks_module_paths && call.caller.starts_with("libtorch")) warn_no_module_paths();

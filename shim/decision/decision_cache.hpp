@@ -13,8 +13,8 @@
 
 namespace fp32shim {
 
-/// The inputs of a decision that is made outside all scopes. Inputs that are the same for all calls of a call site
-/// are left out, and so are inputs whose changes always change `generation` or `change_count` too.
+/// The inputs of a decision that does not depend on scopes. Inputs that are the same for all calls of a call site are
+/// left out. Inputs whose changes also change `generation` or `change_count` are left out as well.
 struct DecisionKey {
     std::uint64_t site;  ///< Site::number; 0 if the entry is free
     std::int64_t m, n, k, batch;
@@ -27,8 +27,8 @@ struct DecisionKey {
     bool operator==(const DecisionKey&) const = default;
 };
 
-/// The kept decisions of one thread, which signal handlers on this thread use too. A handler that interrupts find()
-/// or store() finds nothing and stores nothing. An object in zeroed memory is empty.
+/// The kept decisions of one thread. Signal handlers on this thread use the object too: a handler that interrupts
+/// find() or store() finds nothing and stores nothing. An object in zeroed memory is empty.
 class DecisionCache {
   public:
     std::optional<policy::Decision> find(const DecisionKey& key) {

@@ -55,7 +55,7 @@ std::string_view text_between(std::string_view text, std::string_view before, st
 
 std::string_view processor_name(Buffer& buffer) {
 #if defined(__x86_64__)
-    // CPUID gives the brand string, which /proc/cpuinfo shows too.
+    // CPUID gives the processor's name, which /proc/cpuinfo shows too.
     std::uint32_t registers[12] = {};
     for (unsigned i = 0; i < 3; ++i) {
         std::uint32_t* const part = registers + std::size_t{4} * i;
@@ -64,7 +64,7 @@ std::string_view processor_name(Buffer& buffer) {
     std::memcpy(buffer, registers, sizeof registers);
     return trimmed({buffer, sizeof registers});
 #else
-    // MIDR_EL1 tells the design: 0x00000000410fd0c0 is a Cortex-A76.
+    // The register MIDR_EL1 tells the design: 0x00000000410fd0c0 is a Cortex-A76.
     return trimmed(beginning_of("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", buffer));
 #endif
 }
@@ -75,8 +75,7 @@ void note_number(EnvironmentFactList& list, EnvironmentFact fact, std::string_vi
     list.add_fact(fact, subject, text.number(number).view());
 }
 
-/// Returns the newest extension of the instruction set for which BLAS libraries have kernels and which this processor
-/// has.
+/// Returns the newest vector extension of this processor for which BLAS libraries have kernels.
 std::string_view instructions() {
 #if defined(__x86_64__)
     using system::CpuFeature;
@@ -274,14 +273,14 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
     list.add_fact(EnvironmentFact::kernel, library, kernel);
 }
 
-// ---- what is recorded already ------------------------------------------------------------------------------------
+// ---- the facts that are recorded already -------------------------------------------------------------------------
 
 /// A library whose facts were recorded. A NotedLibrary is never freed, and never used for another library.
 struct NotedLibrary {
     const LoadedObject* object = nullptr;
     std::uint32_t loads = 0;
     IdentityFunctions identity;
-    std::atomic<std::uint32_t> list{0};     // the number of the fact list that has this library's facts
+    std::atomic<std::uint32_t> list{0};     // the list_number at which this library's facts were recorded
     std::atomic<std::int64_t> threads{-1};  // the number of threads when the library was last asked
     std::uint32_t thread_changes = 0;
 
@@ -296,7 +295,7 @@ struct NotedLibrary {
 constexpr std::uint32_t max_noted = 32, max_thread_changes = 8;
 constinit NotedLibrary noted_libraries[max_noted];
 constinit std::atomic<std::uint32_t> noted_count{0};
-// The number of recordings that this process and its ancestors have begun.
+// The number of recordings that this process and its ancestors have begun. Each recording has its own list of facts.
 constinit std::atomic<std::uint32_t> list_number{0};
 constinit std::atomic<std::uint64_t> frameworks_searched_at{0};
 constinit std::atomic<std::uint64_t> noted_devices{0};  // a bit for each CUDA device whose facts were recorded

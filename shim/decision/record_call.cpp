@@ -37,7 +37,7 @@ std::uint64_t current_call_time(const Settings& in_force) {
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                      const policy::Decision& decision, const ExecutionOutcome& done,
                                      where::CallLocation& location) {
-    // This guard costs little, because in a recording the function runs only for a new row.
+    // This guard costs little, because a recording needs this function only for the first of many equal calls.
     const system::ErrnoAndFloatGuard kept;
     record::DecisionEvent event;
     event.call = call;
@@ -99,7 +99,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     return hash.value();
 }
 
-/// Gives the thread's writer back to the recording that it belongs to, and gets a writer in `recording`.
+/// Gives the thread's writer, by which the thread counts its calls, back to its recording. Gets a writer in
+/// `recording`.
 [[gnu::noinline, gnu::cold]] void change_writer(ThreadContext& context, record::Recording& recording) {
     const system::SignalHold hold;
     const system::ErrnoAndFloatGuard kept;
@@ -130,8 +131,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (key.value == 0) {
         key.value = key_of(site, in_force, call, decision, done);
     } else {
-        // If every call is logged, the express lane reads the processor's counter for each call. So it is then used
-        // only if reading the counter does not trap.
+        // Later calls may take the express lane (blas/govern/express.hpp). If every call is logged, the lane reads
+        // the processor's counter for each call. So the lane is then closed if reading the counter traps.
         const bool may_pass = !in_force.log_every_call || !record::counter_traps.load(std::memory_order_relaxed);
         context->writer_change_count = may_pass ? key.change_count : 0;
         context->writes_every_call = in_force.log_every_call;
@@ -156,11 +157,11 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 }
 
 // ---- decisions that were shown already ---------------------------------------------------------------------------
-// `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct decision once. The functions are not inlined,
-// because recorded calls do not need this code.
+// `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct decision once. group_of() is not inlined,
+// because recorded calls do not need its code.
 
-/// Returns a hash of the values that a row of a recording would have, so that lines of a log tell decisions apart as
-/// rows of a recording do.
+/// Returns a hash of the values that the event's row in a recording would have. So a log shows as many decisions as a
+/// recording has rows.
 std::uint64_t hash_of(const record::DecisionEvent& event) {
     system::Hash hash;
     record::format::RowContent content{};
@@ -216,14 +217,14 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
 
 namespace {
 
-/// Appends a bound on an operand such as `, |A| < 2^67`, which shows a reader why the product had to overflow.
+/// Appends a bound on an operand such as `, |A| < 2^67`, by which a user sees why the product overflowed.
 void append_limit(system::LineWriter& line, std::string_view name, const record::ExponentRange& exponents) {
     if (exponents.lowest > exponents.highest) return;
     line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
 }
 
-/// Returns a whole number e for which 2^e exceeds `number`, the smallest one unless `number` is below 2^-126.
-/// Precondition: `number` is finite and not negative.
+/// Returns the smallest whole number e with number < 2^e, or -126 if `number` is below 2^-126. Precondition: `number`
+/// is finite and not negative.
 int exponent_above(float number) { return static_cast<int>(std::bit_cast<std::uint32_t>(number) >> 23) - 126; }
 
 std::string_view nonfinite_word(const record::Audit& found) {

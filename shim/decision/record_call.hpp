@@ -44,7 +44,7 @@ struct CallTime {
 /// Returns the current time in the unit of CallTime. Makes no system call.
 std::uint64_t current_call_time(const Settings& in_force);
 
-/// The key under which the recording finds the row for later calls, which are counted without another decision
+/// The key of the recording's row under which later equal calls are counted without another decision
 /// (blas/govern/express.hpp).
 struct ExpressKey {
     std::uint64_t value = 0;         ///< 0 if there is none; the row's key is then a hash of all recorded facts
@@ -59,7 +59,7 @@ struct ResultFindings {
     bool is_searched = false;                          ///< true if the result was searched for NaN and infinity
 };
 
-/// Returns this thread's writer in `recording`, or nullptr if there is no memory.
+/// Returns the object by which this thread writes to `recording`, or nullptr if there is no memory.
 record::ThreadWriter* thread_writer_in(record::Recording& recording);
 
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if the time was not
@@ -68,21 +68,21 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
                  const policy::Decision& decision, const ExecutionOutcome& done, CallTime* time, ExpressKey key = {},
                  const ResultFindings* found = nullptr);
 
-/// Returns the event of a call for a log or recording, and finds the call's location in its program. The event's
-/// views are valid until the call returns and while `location` exists.
+/// Returns the event of a call for a log or recording, and finds the call's location in its program. The texts to
+/// which the event refers are valid until the call returns and while `location` exists.
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                      const policy::Decision& decision, const ExecutionOutcome& done,
                                      where::CallLocation& location);
 
 /// Writes facts about the environment (processor, Python, torch, libraries that multiply, devices) into the
-/// recording. A call with a new decision adds the facts that it shows for the first time. The provider is asked for
-/// its version once, and for its number of threads each time, until eight changes of this number were written.
-/// Precondition: in_force.recording is set. Never called for calls whose decision is known. Thread-safe.
+/// recording. A call with a new decision adds the facts that it shows for the first time. The library that runs the
+/// call is asked for its version once, and for its number of threads each time, until eight changes of this number
+/// were written. Precondition: in_force.recording is set. Called only for calls with a new decision. Thread-safe.
 void note_environment(const Settings& in_force, const Site& site, const policy::MatmulCall& call);
 
-/// Prints which product made NaN or infinity from finite operands, at which place in its result and in the program,
-/// or which product received NaN or infinity, and at which place in its operands. Includes the line of Python even if
-/// the settings do not ask for lines. Precondition: is_about_nonfinite(found).
+/// Prints which product made NaN or infinity from finite operands, or received NaN or infinity, in which element of
+/// its result or operand, and where in the program. Includes the line of Python even if the settings do not ask for
+/// lines. Precondition: is_about_nonfinite(found).
 void report_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                       const policy::Decision& decision, const ExecutionOutcome& done, const record::Audit& found);
 

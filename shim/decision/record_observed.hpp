@@ -1,4 +1,4 @@
-// Records products that the shim did not run or change. It was told of them, or saw how they were launched.
+// Records products that the shim did not run or change: oneDNN told it of them, or it saw a kernel being launched.
 #pragma once
 
 #include <alloca.h>
@@ -17,9 +17,9 @@
 namespace fp32shim {
 
 /// Counts a call that has just ended on this thread, in the recording in force. Calls with the same call site and
-/// `kind` share a row of the recording. With `with_location`, they share it only if the same lines of the program led
-/// to them. `describe(event)` fills in a new row, except for scope and location. Precondition: in_force.recording is
-/// set.
+/// `kind` share a row of the recording. If `with_location` is true, calls from different lines of the program have
+/// different rows. `describe(event)` fills in a new row, except for scope and location. Precondition:
+/// in_force.recording is set.
 template <class Describe>
 void record_observed_product(const Site& site, const Settings& in_force, std::uint64_t kind, const CallTime& time,
                              bool with_location, const Describe& describe) {

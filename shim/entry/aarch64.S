@@ -129,8 +129,8 @@ fp32shim_dlsym_entries_end:
     .cfi_def_cfa_offset 0
 .endm
 
-// Calls fp32shim_find_site() to find the call site, and then jumps to the call site's target. The entry point jumps
-// there itself if its table already has the call site. On entry, w16 contains the index of the entry point.
+// Calls fp32shim_find_site() to find or make the call site, and then jumps to the call site's target. An entry point
+// comes here if its table does not have the call site. On entry, w16 contains the index of the entry point.
     .balign 16
     .type   fp32shim_find_site_gate, %function
 fp32shim_find_site_gate:
@@ -146,9 +146,9 @@ fp32shim_find_site_gate:
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
-// Runs a governed call by fp32shim_govern, which returns in x1 the address to jump to with the arguments unchanged, or
-// 0. If it returns 0, the function's result is in x0 or, if it is of a floating-point type, in the frame's q0 and q1.
-// On entry, x16 contains the address of the call site.
+// Hands a call to fp32shim_govern, which returns in x1 the address to jump to with the arguments unchanged, or 0. If it
+// returns 0, it has run the call, and the function's result is in x0 or, if it is of a floating-point type, in the
+// frame's q0 and q1. On entry, x16 contains the address of the call site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -175,8 +175,8 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
-// 0 if the call has to be governed. fp32shim_express does not change vector registers, so they are not saved. On entry,
+// Handles a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to,
+// or 0 if the call needs fp32shim_govern. The function changes no vector registers, so they are not saved. On entry,
 // x16 contains the address of the call site. x8 (the address for a large result) is not saved, because no function that
 // uses this gate has a large result.
 #define WORDS_SIZE (16 + 64)
@@ -215,8 +215,8 @@ fp32shim_express_gate:
     .cfi_endproc
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
-// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns its outcome like fp32shim_govern. All
-// arguments are of integer class, so vector registers are not saved. On entry, x16 contains the address of the call
+// Hands a call of cuBLAS or the CUDA driver to fp32shim_govern_cublas, which returns its outcome like fp32shim_govern.
+// All arguments are of integer class, so vector registers are not saved. On entry, x16 contains the address of the call
 // site.
     .balign 64
     .hidden fp32shim_cublas_gate

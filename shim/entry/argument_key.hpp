@@ -10,8 +10,8 @@
 
 namespace fp32shim {
 
-/// The offsets of the options and integers among a function's arguments. No other argument affects the row of a call
-/// in a recording, or whether the call's arguments are valid.
+/// The offsets of the options and integers among a function's arguments. No other argument affects which row of a
+/// recording counts a call, or whether the call's arguments are valid.
 struct ArgumentKeyLayout {
     static constexpr std::size_t capacity = 16;
     std::uint8_t count = 0;  ///< the number of arguments; 0 if no key can be made
@@ -23,8 +23,8 @@ struct ArgumentKeyLayout {
 };
 
 /// Returns the offsets for a function. Returns a layout with `count` 0 if the function's sizes are in arrays, if it
-/// takes scalars by value without a handle (cuBLAS before version 2), if any library may use its name, or if an
-/// argument that is not in the table may come first (Function::returns_complex).
+/// takes scalars by value without a handle (cuBLAS before version 2), if any library may use its name (`sgemm`), or
+/// if callers may pass an address for the result before the other arguments (Function::returns_complex).
 ArgumentKeyLayout argument_key_layout(const Function& function);
 
 /// Returns a hash of a call's options and integers and of `salt`. The chance that different calls have the same hash
@@ -38,7 +38,7 @@ ArgumentKeyLayout argument_key_layout(const Function& function);
 namespace key {
 
 /// Random odd numbers, one for each argument of a call. The sum of all arguments, each multiplied by its number,
-/// tells calls apart as well as a random number would. The multiplications do not depend on each other.
+/// tells calls apart as well as a random number would. The processor can do all multiplications at once.
 inline constexpr std::uint64_t factors[ArgumentKeyLayout::capacity] = {
     0x62bba1b9f2757641, 0x7a6f56d50c7a670d, 0xbc6aa802aafcc4e7, 0x6a4a7def0860909f,
     0x66d6a2999d170b6b, 0x79ba10d3c6bc2c87, 0xa858043e4ed1959f, 0xcf875d30ea497427,
@@ -63,8 +63,8 @@ template <class Value, bool by_reference>
     return true;
 }
 
-/// Adds the arguments from `begin` to before `end`, each times its factor, to `sum`. Returns false if one of them
-/// should be a pointer but is not.
+/// Adds the arguments with the numbers from `begin` to `end` - 1, each times its factor, to `sum`. Returns false if
+/// an argument should be a pointer but is not.
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add_arguments(const ArgumentKeyLayout& arguments, const char* frame,
                                                  std::size_t begin, std::size_t end, std::uint64_t& sum) {
@@ -80,7 +80,7 @@ consteval std::size_t gemm_offset(Role role) {
 }
 
 /// Adds the arguments of a plain gemm, each times its factor, to `sum`, in the order of ArgumentKeyLayout::offsets.
-/// Returns false if one of them should be a pointer but is not.
+/// Returns false if an argument should be a pointer but is not.
 template <class Integer, bool by_reference>
 [[gnu::always_inline]] inline bool add_gemm_arguments(const char* frame, std::uint64_t& sum) {
     using Option = std::conditional_t<by_reference, unsigned char, std::uint32_t>;

@@ -3,8 +3,8 @@
 
 // The number of entry points that dlsym can hand out to programs.
 #define FP32SHIM_DLSYM_ENTRY_COUNT 1024
-// The index into a table of call sites is the product of the return address and a multiplier, from this bit on. So a
-// table has at most 2^14 entries.
+// The index into a table of call sites is the product of the return address and a multiplier, shifted right by this
+// number of bits. So a table has at most 2^14 entries.
 #define FP32SHIM_TABLE_SHIFT 50
 
 // The distances in bytes from one entry point to the next: for entry points of the function table, and for those that

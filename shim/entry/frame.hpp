@@ -29,7 +29,7 @@ struct Frame {
         return *reinterpret_cast<const std::uint64_t*>(reinterpret_cast<const char*>(this) + offset_of_real(i));
     }
     /// Sets the bits of floating-point argument number `i`. This is also how a call returns a floating-point number:
-    /// the gate of governed calls loads both arguments into their registers before it returns.
+    /// fp32shim_govern_gate loads both arguments into their registers before it returns to the program.
     void set_real_bits(int i, std::uint64_t bits) {
         *reinterpret_cast<std::uint64_t*>(reinterpret_cast<char*>(this) + offset_of_real(i)) = bits;
     }

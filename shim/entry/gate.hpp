@@ -11,7 +11,7 @@ namespace fp32shim {
 
 struct SiteTable;
 
-/// The outcome of a call in the shim: the function's result, or an address to jump to.
+/// The outcome of a call that the shim has handled: the function's result, or an address to jump to.
 struct CallOutcome {
     /// The function's result, if it has one; a result of a floating-point type is in the frame instead.
     std::int64_t value;
@@ -24,7 +24,7 @@ extern "C" {
 
 fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::uintptr_t return_address);
 fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim::Frame* frame);
-/// Handles a call of a cuBLAS function. `frame` contains no floating-point registers.
+/// Handles a call of a function of cuBLAS or the CUDA driver. `frame` contains no floating-point registers.
 fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, fp32shim::Frame* frame);
 
 #if defined(__x86_64__)

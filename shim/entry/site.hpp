@@ -31,11 +31,11 @@ using EntryIndex = std::int32_t;
 /// The part of a call site that only functions of CPU libraries use.
 struct CpuSite {
     std::atomic<std::uint64_t>
-        express;  ///< lets calls be counted without a decision, see blas/govern/express.hpp; 0 if they cannot be
-    /// The integer width of the provider, which is probed at the first governed call.
+        express;  ///< by this word, calls are counted without a decision (blas/govern/express.hpp); 0: they are not
+    /// The integer width of the provider, which is probed at the first call that passes through blas::govern_call().
     std::atomic<IntegerWidth> width;
     std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the call site; 0 if there is none
-    void* gemm;  ///< the provider's gemm in the function's NameForm, or nullptr if it has none
+    void* gemm;  ///< the provider's gemm whose name has the same form (NameForm) as the function's; nullptr: none
     // `routine_of_float32` and `gemm_of_float32` are set for a function of float64. They are nullptr for other
     // functions, and if the provider lacks the routine.
     void* routine_of_float32;  ///< the provider's routine for float32
@@ -51,10 +51,10 @@ struct CublasSite {
     void* with_compute_type;          ///< the provider's equivalent function that takes a compute type, or nullptr
 };
 
-/// One call site. It is never freed, but the memory of a dead call site may be reused for the same entry point. A
-/// call site whose caller is outside every object may be given to another such caller. Assembly reads
-/// `return_address` and `target` without a lock. If the caller or provider of a call site was unloaded, its
-/// return_address becomes 0, which matches no call.
+/// One call site. If the caller or provider of a call site is unloaded, its return_address becomes 0, which matches
+/// no call: the call site is dead. Its memory is never freed, but may be reused for the same entry point. A call site
+/// whose caller is in no loaded object (generated code) may be given to another caller of this kind. Assembly reads
+/// `return_address` and `target` without a lock.
 struct Site {
     /// The address to which the calls return; 0 if the call site is dead.
     std::atomic<std::uintptr_t> return_address;
@@ -63,19 +63,19 @@ struct Site {
     const Function* function;   ///< the function that the program called
     const Function* routine;    ///< `function`, or its stand-in if no library has `function`
     LoadedObject* provider;
-    LoadedObject* caller;              ///< the calling object; nullptr if the code is outside every object
+    LoadedObject* caller;              ///< the calling object; nullptr for code in no loaded object
     LoadedObject* caller_behind_shim;  ///< if the caller is the shim, the library that the shim called and that then
                                        ///< called `entry`; otherwise nullptr
 
-    // The express lane reads the members above, and the members from `number` to `rules`. They lie in two cache
-    // lines.
+    // The express lane of CPU libraries reads the members above, and members from `number` to `cpu.width`. These lie
+    // in two cache lines.
     std::uint64_t number;  ///< a multiple of site_number_step that no other call site has, even if memory is reused
     std::atomic<std::uint64_t> binding_stamp;  ///< load_generation() when the call site was bound to its provider
     ArgumentKeyLayout keyed;                   ///< tells which arguments distinguish the calls of the call site
     EntryIndex entry;                          ///< the entry point that was called
-    bool is_blas;    ///< false if the shim leaves the calls alone, because the provider is no BLAS, or because cuBLAS
-                     ///< or the CUDA driver calls one of its own functions
-    bool ambiguous;  ///< true if importers of the function bind to several libraries, see FunctionBinding
+    bool is_blas;  ///< false if the shim leaves the calls alone, because the provider is no BLAS library, or because
+                   ///< cuBLAS or the CUDA driver calls one of its own functions
+    bool ambiguous;     ///< true if importers of the function bind to several libraries, see FunctionBinding
     bool by_importers;  ///< true if the caller does not import the function; the call site is then bound again when
                         ///< objects are added
     std::atomic<bool> forwards_while_bound;  ///< true if calls are forwarded by a gate that only checks the binding
@@ -90,7 +90,7 @@ struct Site {
     std::atomic<std::uintptr_t> kept_return_address;
     Site* next;  ///< the next call site of the chain, see sites/known_sites.hpp
 
-    /// Returns the base name of the calling object's file, or an empty text for code outside every object.
+    /// Returns the base name of the calling object's file, or an empty text for code in no loaded object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
     /// Returns true for a batch function that no library provides. The shim then calls `real` for each product of the
     /// batch.
@@ -101,16 +101,16 @@ struct Site {
 
 static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry/*.S");
 
-/// A random odd number. Its multiples look random, and the first 2^64 of them differ. So the express lanes can use
-/// the numbers of call sites in their keys without hashing them.
+/// A random odd number. Its multiples look random, and the first 2^64 of them differ. So the express lanes
+/// (blas/govern/express.hpp) can use the numbers of call sites in keys without hashing them.
 constexpr std::uint64_t site_number_step = 0xd1342543de82ef95;
 
 /// The return_address of a call site that is being created. No code returns to this address.
 constexpr std::uintptr_t return_address_of_unfinished_site = 1;
 
 /// The return_address of a call site that several callers from one object share, because there was no memory for a
-/// call site of each. No code returns to this address. Entry points search the chains for this call site at each
-/// call.
+/// call site of each. No code returns to this address. So entry points do not find the call site in their tables, and
+/// each call searches the chains for it.
 constexpr std::uintptr_t return_address_of_shared_site = 2;
 
 inline bool is_shared_site(const Site& site) {

@@ -1,6 +1,6 @@
 // The entry points for x86-64. Each exported function looks up its call site by the return address and jumps to the
-// target of the call site, with all argument registers and the whole stack unchanged. So a call that the shim does not
-// govern costs only a few instructions, whatever its signature, and exceptions and longjmp pass as without the shim.
+// target of the call site, with all argument registers and the whole stack unchanged. So a call that the shim leaves
+// alone costs only a few instructions, whatever its signature, and exceptions and longjmp pass as without the shim.
 //
 // Before it jumps to a target, an entry point changes only r10, r11 and the flags. The calling convention lets a
 // function change these at its entry. A call site (shim/entry/site.hpp) has its return address at offset 0 and its
@@ -178,8 +178,8 @@ fp32shim_dlsym_entries_end:
     vptest  %\kind\()0, %\kind\()0
 .endm
 
-// Calls fp32shim_find_site() to find the call site, and then jumps to the call site's target. The entry point jumps
-// there itself if its table already has the call site. On entry, r11 contains the index of the entry point.
+// Calls fp32shim_find_site() to find or make the call site, and then jumps to the call site's target. An entry point
+// comes here if its table does not have the call site. On entry, r11 contains the index of the entry point.
     .balign 16
     .type   fp32shim_find_site_gate, @function
 fp32shim_find_site_gate:
@@ -220,9 +220,9 @@ fp32shim_find_site_gate:
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
-// Runs a governed call by fp32shim_govern, which returns in rdx the address to jump to with the arguments unchanged,
-// or 0. If it returns 0, the function's result is in rax or, if it is of a floating-point type, in the frame's xmm0
-// and xmm1. On entry, r11 contains the address of the call site.
+// Hands a call to fp32shim_govern, which returns in rdx the address to jump to with the arguments unchanged, or 0. If
+// it returns 0, it has run the call, and the function's result is in rax or, if it is of a floating-point type, in the
+// frame's xmm0 and xmm1. On entry, r11 contains the address of the call site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -249,8 +249,8 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
-// 0 if the call has to be governed. fp32shim_express does not change vector registers, so they are not saved. On entry,
+// Handles a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to,
+// or 0 if the call needs fp32shim_govern. The function changes no vector registers, so they are not saved. On entry,
 // r11 contains the address of the call site.
     .balign 64
     .hidden fp32shim_express_gate
@@ -276,8 +276,8 @@ fp32shim_express_gate:
     .cfi_endproc
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
-// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns its outcome like fp32shim_govern. All
-// arguments are of integer class, so vector registers are not saved. On entry, r11 contains the address of the call
+// Hands a call of cuBLAS or the CUDA driver to fp32shim_govern_cublas, which returns its outcome like fp32shim_govern.
+// All arguments are of integer class, so vector registers are not saved. On entry, r11 contains the address of the call
 // site.
     .balign 64
     .hidden fp32shim_cublas_gate

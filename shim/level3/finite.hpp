@@ -15,7 +15,7 @@ bool all_finite(const float* numbers, std::size_t count, bool is_double = false)
 
 /// The elements of a matrix that a routine reads or writes.
 struct MatrixRegion {
-    Matrix matrix;  ///< without data if there are no elements
+    Matrix matrix;  ///< its `data` is nullptr if there are no elements
     Part part = Part::whole;
     bool skips_diagonal = false;  ///< true if the diagonal counts as 1, whatever is stored there
 };

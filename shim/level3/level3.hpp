@@ -68,8 +68,8 @@ constexpr bool has_side_argument(Operation operation) {
 constexpr bool is_trmm_or_trsm(Operation operation) {
     return operation == Operation::trmm || operation == Operation::trsm;
 }
-/// Returns true for updates of a symmetric or Hermitian C by the product of a matrix with itself, or by the products
-/// of two matrices with each other.
+/// Returns true for updates of a symmetric or Hermitian C by the product of a matrix and its own transpose, or by the
+/// products of two matrices and each other's transposes.
 constexpr bool is_rank_k_update(Operation operation) {
     constexpr OperationSet all{Operation::syrk, Operation::herk, Operation::syr2k, Operation::her2k};
     return all.has(operation);

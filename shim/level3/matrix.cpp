@@ -24,8 +24,8 @@ Matrix stored_matrix(const Level3& product, const void* data, std::int64_t ld, s
             product.is_double};
 }
 
-/// Returns a vector as a matrix of one row. If the increment is negative, the vector's first element is the last one
-/// in memory, so `data` of the matrix points there.
+/// Returns a vector as a matrix of one row, whose `data` points to the vector's first element. If the increment is
+/// negative, the first element is the last one in memory.
 Matrix row_of_vector(const Level3& product, const void* data, std::int64_t increment, std::int64_t count) {
     Matrix row = stored_matrix(product, data, increment, 1, count);
     row.row_major = false;

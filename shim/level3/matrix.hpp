@@ -84,9 +84,9 @@ void copy_elements(const Matrix& from, Part part, const Matrix& to);
 
 /// Rounds `count` floats. `from` and `to` are equal or do not overlap. Neither needs to be aligned.
 using RoundingLoop = void (*)(const float* from, float* to, std::size_t count);
-/// The state of the random numbers of one product. One random number is drawn for each float that is rounded.
+/// The state of the random numbers for one product. One random number is drawn for each float that is rounded.
 struct RandomStream {
-    std::uint64_t start = 0;  ///< number that differs between streams, so that their random numbers differ
+    std::uint64_t start = 0;  ///< the seed of this stream
     std::uint64_t drawn = 0;
 };
 /// Rounds floats like RoundingLoop, but chooses at random between the nearest numbers.
@@ -100,8 +100,8 @@ class RoundingKernel {
     /// `random` has to outlive the kernel and the kernel's copies, which all draw from it.
     constexpr RoundingKernel(RandomLoop loop, RandomStream& random) : random_loop_(loop), random_(&random) {}
 
-    /// Returns a kernel that only copies numbers. It tells its user, by fixed_point_bits(), to round the copied
-    /// operand afterwards, line by line, to fixed-point numbers of `bits` bits (blas/emulate/fixed_point.cpp).
+    /// Returns a kernel that only copies numbers. Its user has to round the copied operand afterwards, row by row or
+    /// column by column, to fixed-point numbers of fixed_point_bits() bits (blas/emulate/fixed_point.cpp).
     static RoundingKernel fixed_point(int bits) {
         RoundingKernel kernel([](const float* from, float* to, std::size_t count) {
             if (from != to) std::memcpy(to, from, count * sizeof(float));
@@ -143,7 +143,7 @@ class RoundingKernel {
     int fixed_point_bits_ = 0;
 };
 
-/// Returns a hash of the elements in `part` of a matrix, which depends on their order.
+/// Returns a hash of the elements in `part` of a matrix. The hash depends on the order of the elements.
 std::uint64_t hash_of(const Matrix& matrix, Part part);
 
 /// Rounds each element of a matrix in place.

@@ -14,7 +14,8 @@
 
 namespace fp32shim::blas {
 
-/// An element of an operand whose numbers have the type Real. `exists` is false for an element outside a triangle.
+/// An element of an operand whose numbers have the type Real. `exists` is false for an element of a triangular
+/// operand that is outside its triangle.
 template <class Real>
 struct Element {
     Real re = 0;
@@ -51,7 +52,7 @@ class OperandView {
   public:
     OperandView() = default;
     OperandView(const Matrix& matrix, char trans) : matrix_(matrix), trans_(trans) {}
-    /// Refers to A of a product in which only one triangle of A is stored.
+    /// Refers to the operand A of a product that stores only one triangle of A.
     explicit OperandView(const Level3& product)
         : matrix_(operand_a(product)),
           trans_(is_trmm_or_trsm(product.operation) ? product.trans_a : 'N'),
@@ -103,7 +104,8 @@ class OperandView {
     const Level3* product_ = nullptr;
 };
 
-/// One product of two factors, result := alpha left right + beta result. A rank-2k update consists of two of them.
+/// A product of two factors, result := alpha left right + beta result. A rank-2k update consists of two such
+/// products.
 template <class Number>
 struct TwoFactorProduct {
     OperandView<Number> left;

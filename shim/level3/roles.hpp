@@ -1,4 +1,5 @@
-// Tells the roles of matrices and scalars in an operation: its result, and the values that the result starts from.
+// Tells which matrix is the result of an operation, whether the result depends on its previous contents, and whether
+// alpha and beta are complex or finite.
 #pragma once
 
 #include "shim/level3/matrix.hpp"
@@ -25,8 +26,8 @@ inline bool has_complex_scalar(const Level3& single, bool is_beta) {
 /// Returns true if the diagonal of A counts as 1. The routine does not read what is stored there.
 inline bool has_unit_diagonal(const Level3& single) { return single.diag == 'U'; }
 
-/// Returns true if `test(number)` is true for a number of alpha, or of beta if `is_beta` is true. A complex scalar
-/// has two numbers. Returns false if the routine does not have the scalar.
+/// Returns true if `test(number)` is true for alpha, or for beta if `is_beta` is true. Tests both parts of a complex
+/// scalar. Returns false if the routine does not have the scalar.
 template <class Test>
 bool any_part_of_scalar(const Level3& single, bool is_beta, const Test& test) {
     const void* const scalar = is_beta ? single.beta : single.alpha;

@@ -31,8 +31,8 @@ constinit std::atomic<ArenaChunk*> current{&first};
 
 std::size_t size_of(const ArenaChunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }
 
-// The reserve is part of the library, like the first chunk. It serves only allocations without which no product can
-// run.
+// The memory for arena_allocate() when the kernel has none left. The reserve is part of the library, like the first
+// chunk.
 constinit SizedChunk<(1 << 18)> reserve{};
 
 /// Returns memory from `chunk`, which has `capacity` bytes; nullptr if the chunk is full.
@@ -52,7 +52,7 @@ void* map_pages(std::size_t size) {
 
 std::size_t rounded_up(std::size_t size) { return (size + alignment - 1) & ~(alignment - 1); }
 
-/// Returns memory from a chunk, or nullptr if the kernel has no memory left.
+/// Returns memory from a chunk, or pages of its own for a large size; nullptr if the kernel has no memory left.
 void* allocate_bytes(std::size_t size) {
     if (size > chunk_size / 4) return map_pages(size);
     for (;;) {

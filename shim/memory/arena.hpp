@@ -1,5 +1,5 @@
 // Allocates memory for data that is kept forever, such as call sites, descriptions of loaded objects, and names. The
-// memory comes from the kernel and is never freed. So a call enters no malloc replacement, and readers need no lock.
+// memory comes from the kernel and is never freed. So the program's malloc is not called, and readers need no lock.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 namespace fp32shim {
 
 /// Returns zeroed memory, aligned to 64 bytes. If the kernel has no memory left, returns nullptr and, the first time,
-/// prints one line on stderr. Is meant for data whose amount grows with the program's calls, and without which
-/// products can still run. Thread-safe and lock-free.
+/// prints one line on stderr. Is meant for data whose amount grows with the number of different calls, and without
+/// which products can still run. Thread-safe and lock-free.
 void* arena_try_allocate(std::size_t size);
 
 /// Returns zeroed memory, aligned to 64 bytes; never nullptr. If the kernel has no memory left, takes it from a

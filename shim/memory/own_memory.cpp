@@ -17,8 +17,8 @@ extern "C" void fp32shim_call_on_stack(void (*function)(void*), void* argument,
 namespace fp32shim {
 namespace {
 
-// The reserve for allocations after malloc has failed. It is enough for the environment and a short policy. Its pages
-// take address space, but use no memory until they are touched.
+// The reserve for allocations after malloc has failed. It is large enough to read the environment and a short policy.
+// Its pages take address space, but use no memory until they are touched.
 constexpr std::size_t malloc_alignment = alignof(std::max_align_t);
 alignas(malloc_alignment) constinit char malloc_reserve[256 << 10]{};
 constinit std::atomic<std::size_t> reserve_used{0};

@@ -1,13 +1,12 @@
-// Provides memory and a stack to the code that reads the settings. This code allocates by this library's operator
-// new, both in policy/ and in the standard library. A program may have reached its memory limit long before its first
-// product, and a failure of the shim must not end the program. The code must also work in a thread whose stack has
-// only 16 KB.
+// Provides memory and a stack to the code that reads the settings, which allocates by the operator new of
+// own_memory.cpp. A program may have reached its memory limit long before its first product, and must not end because
+// the shim finds no memory. The code must also work in a thread whose stack has only 16 KB.
 #pragma once
 
 namespace fp32shim {
 
-/// Calls `function(argument)`. Returns true if the function returned, and false if memory ran out. In the second case
-/// the function was abandoned in the middle, and its allocations are never freed. Only one thread at a time may call
+/// Calls `function(argument)`. Returns true if the function returned. If memory runs out, leaves the function by
+/// longjmp, never frees its allocations, and returns false. Only one thread at a time may call
 /// run_while_memory_lasts().
 bool run_while_memory_lasts(void (*function)(void*), void* argument);
 

@@ -5,8 +5,8 @@
 
 namespace fp32shim {
 
-/// Tells whether addresses can be read. Remembers the last readable page, which most of the next reads touch too, so
-/// that `is_readable` need not be called for each of them.
+/// Tells whether addresses can be read. Remembers the last readable page: most reads touch the same page as the read
+/// before, so they need no call of `is_readable`.
 class ReadablePages {
   public:
     /// `is_readable` tells whether an address can be read. If it is nullptr, all addresses can be.

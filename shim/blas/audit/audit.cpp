@@ -101,7 +101,7 @@ void CallAudit::save_old_result(const Level3& single) {
 }
 
 record::Audit CallAudit::finish() {
-    // The formats are set only now, since a product without memory for its rounded operands ran in FP32.
+    // The formats are set only now, since a product may have run unrounded for lack of memory.
     audit::set_audit_formats(audit_, policy_, wanted_, audit_format_of(plan_),
                              policy::is_double(product_.call.dtype));
     if (audit_.flags & record::audit_skipped) return audit_;
@@ -137,7 +137,7 @@ bool CallAudit::audit_product(const Level3& single) {
     return done;
 }
 
-/// Compares the product in the tested format with the product in its own type, as the library computes the latter.
+/// Compares the product in the tested format with the product that the library computes in the operands' own type.
 /// Returns false if there is no memory.
 bool CallAudit::compare_with_own_type(const Level3& single, const Matrix& start, const ComponentwiseBound& bound) {
     const Matrix result = result_of(single);
@@ -181,7 +181,7 @@ bool CallAudit::compare_with_reference(const Level3& single, const Matrix& start
 bool CallAudit::run_in_format(AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to) {
     if (start.data != nullptr) copy_elements(start, written_part(single), to);
     const Level3 other = with_result(single, to);
-    if (format == audit_.reference) {  // this branch computes the product in its own type
+    if (format == audit_.reference) {  // this branch computes in the operands' own type
         call_by_role(&routines_.same, other);
         return true;
     }
@@ -190,8 +190,8 @@ bool CallAudit::run_in_format(AuditFormat format, const Level3& single, const Ma
     return emulate_with_routines(routines_, other, preview) == EmulationResult::done;
 }
 
-/// Computes the bound of each element. If the bound of a float32 product overflows, also computes the reduced bound.
-/// Returns false if there is no memory.
+/// Computes the bound of each element (ComponentwiseBound). If the bound of a float32 product overflows, also
+/// computes the reduced bound. Returns false if there is no memory.
 bool CallAudit::compute_bound(const Level3& single, const Matrix& start, ComponentwiseBound& bound) {
     alignas(double) float alpha[4];
     alignas(double) float beta[4];
@@ -218,9 +218,7 @@ bool CallAudit::run_on_absolute_values(const Level3& single, RoundingKernel kern
                                        const float* alpha, const float* beta, const Matrix& to) {
     if (start.data != nullptr) {
         copy_elements(start, written_part(single), to);
-        if (!is_in_place(single))
-            round_in_place(to, kernel);  // emulate() applies `kernel` to B of an in-place
-                                         // product itself
+        if (!is_in_place(single)) round_in_place(to, kernel);  // otherwise emulate() applies `kernel` to B
     }
     Level3 other = with_result(single, to);
     other.alpha = alpha;
@@ -234,7 +232,7 @@ Matrix CallAudit::allocate_like(const Matrix& like) {
     return packed_matrix(like, allocate_bytes(packed_bytes(like)));
 }
 
-/// Returns zeroed memory for computing the current product. The memory is taken from the audit's memory.
+/// Returns zeroed memory for the comparison of the current product. It is part of the audit's memory.
 char* CallAudit::allocate_bytes(std::size_t bytes) {
     char* const taken = next_work_;
     next_work_ += rounded_to_cache_line(bytes);

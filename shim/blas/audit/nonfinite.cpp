@@ -124,15 +124,15 @@ std::optional<record::Audit> NonfiniteSearch::find_origin(const Plan& plan) {
 
 bool NonfiniteSearch::check_result(const Level3& single, const Plan& plan) {
     const std::int64_t number = number_++;
-    // A call that multiplies nothing must not read its operands, although some libraries read them. So this search
-    // does not read them either.
+    // The BLAS reference does not read the operands of a call that multiplies nothing, so the search does not read
+    // them either.
     if (!multiplies(single)) return true;
     const std::optional<NonfiniteElement> position = first_nonfinite(written_elements(single));
     if (!position) return true;
     std::optional<OperandFinding> bad = bad_operand(single);
     if (!bad && began_nonfinite(single,
-                                number))  // `position` may differ from the element that was NaN or infinite before
-                                          // the call, since the result overwrote it
+                                number))  // the bad element of the old result may have been another one than
+                                          // `position`, but it was overwritten
         bad = {is_in_place(single) ? NonfiniteOperand::b : NonfiniteOperand::c, *position};
     if (bad) {
         if (!received_) received_ = received_by(*bad, number, plan);

@@ -80,8 +80,8 @@ bool multiplies(const Level3& product) {
         const bool is_scaled = product.alpha != nullptr && !not_scaled.has(product.operation);
         return a.data != nullptr && result_of(product).data != nullptr && !(is_scaled && is_zero(product));
     }
-    // If one of these pointers is null, the library crashes whether or not the shim is loaded. The function returns
-    // false, so that the shim does not read the memory itself.
+    // If C, beta, alpha or A is null, the library crashes whether or not the shim is loaded. The function returns
+    // false, so that the shim does not read the memory before the library does.
     const bool updates_c = !is_trmm_or_trsm(product.operation);
     if (updates_c && (product.c == nullptr || product.beta == nullptr)) return false;
     return product.alpha != nullptr && a.data != nullptr && !is_zero(product);

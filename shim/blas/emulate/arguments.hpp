@@ -9,7 +9,7 @@ namespace fp32shim::blas {
 /// Returns false if the BLAS reference would report an argument of this product through `xerbla`.
 bool arguments_are_valid(const Level3& product);
 
-/// Returns true if the product multiplies anything: no size is zero, and alpha is not zero.
+/// Returns true if the product multiplies anything: no size is zero, alpha is not zero, and no pointer is null.
 bool multiplies(const Level3& product);
 
 }  // namespace fp32shim::blas

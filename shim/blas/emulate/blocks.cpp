@@ -10,7 +10,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// A panel width, in rows or columns, that is wide enough. For each panel of one operand, the library packs the panel
+/// A number of rows or columns that is enough for a panel. For each panel of one operand, the library packs the panel
 /// of the other operand again. At this width, packing costs little compared with multiplying, so wider panels gain
 /// little.
 constexpr std::int64_t ample_width = 256;
@@ -123,10 +123,10 @@ PanelOperand right_factor(const Level3& product, const RoundedProduct& rounded) 
 
 // The functions below compute a gemmt or a rank-k update in blocks of the triangle of C that the operation updates.
 
-/// A gemm that computes a rectangle of C off the diagonal. For syr2k and her2k, two of these gemms are summed. Each
-/// scalar has room for a complex number, since a complex gemm takes complex scalars, even if it replaces a herk or
-/// her2k with real scalars.
+/// Alpha or beta of a gemm, with room for a complex number of float64: a complex gemm takes complex scalars, even if
+/// it replaces a herk or her2k with real scalars.
 using Scalar = std::array<float, 4>;
+/// A gemm that computes a rectangle of C off the diagonal. For syr2k and her2k, two of these gemms are summed.
 struct GemmTerm {
     PanelOperand left;
     PanelOperand right;
@@ -187,8 +187,8 @@ TriangleTerms terms_of(const Level3& product, const EmulationStep& step) {
         terms.count = 2;
         first.right.stored = operand_b(product);
         terms.of[1] = {first.right, first.left, first.alpha, one_of(product)};
-        if (hermitian) {  // conjugates alpha: the last float has the sign of the imaginary part, also in a float64
-                          // number
+        if (hermitian) {  // conjugates alpha: the sign of the imaginary part is in the last float, even if the
+                          // numbers are float64
             float& last = terms.of[1].alpha[static_cast<std::size_t>(product.width() - 1)];
             last = -last;
         }
@@ -200,8 +200,8 @@ TriangleTerms terms_of(const Level3& product, const EmulationStep& step) {
 }
 
 /// A plan that keeps left panels of `kept` rows of C in memory, and streams right panels of `streamed` columns.
-/// `kept` is a multiple of `streamed`, so the rows of a left panel cover either all columns of a right panel or none
-/// of them.
+/// `kept` is a multiple of `streamed`, or all rows. So the indices of a right panel's columns are either all among
+/// the indices of a left panel's rows, or none of them is.
 struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
@@ -467,8 +467,8 @@ EmulationResult emulate_in_blocks(const Level3& product, const EmulationStep& st
                                   step.same, step);
         case Operation::symm:
         case Operation::hemm: {
-            // The lines of a fixed-point factor have different units, so a symmetric factor is no longer symmetric
-            // after rounding.
+            // In a factor that is rounded to fixed-point numbers, each row or column has its own unit. So a
+            // symmetric factor is no longer symmetric after rounding.
             if (step.rounded.round_a.fixed_point_bits() > 0) return symm_as_gemm(product, step);
             const std::int64_t least = step.gemm.call == nullptr ? 1 : ample_width;
             if (side_in_blocks(product, least, step) == EmulationResult::done) return EmulationResult::done;

@@ -30,8 +30,8 @@ EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kern
 
 EmulationResult emulate_rounded(const Level3& product, const EmulationStep& step) {
     const bool is_rank_k = !has_b(product.operation);
-    const bool rounds_lines = step.rounded.round_a.fixed_point_bits() > 0;  // fixed-point rounding needs whole lines,
-                                                                            // which only panels have
+    const bool rounds_lines = step.rounded.round_a.fixed_point_bits() > 0;  // whole rows or columns are rounded
+                                                                            // together, and panels have them
     if (rounds_lines || (is_rank_k && step.is_of_parts)) return emulate_in_blocks(product, step);
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);

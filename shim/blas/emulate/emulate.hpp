@@ -62,8 +62,8 @@ enum class EmulationResult : std::uint8_t {
 /// the library's gemm of the same dtype and calling convention; it is called in the layout of `product`. If the
 /// format splits operands into parts, there is one run for each product of parts, and every run after the first adds
 /// to C. Products of parts of a syrk or herk run through `gemm`, since a product of two different parts is not
-/// symmetric. B of an in-place trmm is rounded in its own memory, just before the call. If `accumulation` is a GPU,
-/// the shim computes the products itself on the calling thread, and calls no routine. Precondition:
+/// symmetric. B of an in-place trmm is rounded in its own memory, just before the call. If `accumulation` names a
+/// GPU, the shim computes the products itself on the calling thread, and calls no routine. Precondition:
 /// arguments_are_valid(product) && multiplies(product) && operation != trsm; a float64 product has `products` 1, and
 /// `accumulation` `library`. Thread-safe. Scratch memory belongs to the thread, is kept for its next call, and never
 /// exceeds about `scratch_limit`. A routine may be left by longjmp or an exception, and a signal handler may call

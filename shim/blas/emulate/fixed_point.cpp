@@ -1,7 +1,7 @@
 // Rounds the operands of a float64 product as libraries do that emulate float64 by products of integers (the scheme
 // of Ozaki et al., "Error-free transformations of matrix multiplication by using fast routines of matrix
-// multiplication and its applications", 2012; cuBLAS's `CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT`): each row of the
-// left factor, and each column of the right factor, becomes fixed-point numbers with one common unit.
+// multiplication and its applications", 2012; cuBLAS's `CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT`). Each line (a row of
+// the left factor, or a column of the right factor) becomes fixed-point numbers with one common unit.
 #include "shim/blas/emulate/operand.hpp"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ std::uint64_t load(const float* at) {
     return bits;
 }
 
-/// Returns the exponent of the unit of a line whose largest number is `largest`. The exponent is counted from the
-/// exponent of the smallest subnormal number: the unit is 2^(result - 1074).
+/// Returns the exponent of the unit of a row or column whose largest number is `largest`. The exponent is counted
+/// from that of the smallest subnormal number: the unit is 2^(result - 1074).
 int unit_of_line(std::uint64_t largest, int bits) {
     const int field = static_cast<int>(largest >> fraction_bits);
     const int lead = field > 0 ? field - 1 + fraction_bits : 63 - __builtin_clzll(largest | 1);
@@ -47,7 +47,7 @@ std::uint64_t rounded(std::uint64_t number, int unit) {
     return (number & sign) | (exponent + kept);
 }
 
-/// The number of lines that are rounded at once.
+/// The number of rows or columns that are rounded at once.
 constexpr std::int64_t lines_at_once = 256;
 
 }  // namespace

@@ -5,9 +5,9 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the leading dimension of a copy with the inner size `inner`. Columns start on cache lines. The distance of
-/// two columns is not a multiple of 4096 bytes, which would put all columns into the same cache sets. Short columns
-/// are packed without padding, which would cost more memory traffic than it saves.
+/// Returns the leading dimension of a copy whose columns have `inner` elements. Columns start on cache lines. The
+/// distance of two columns is not a multiple of 4096 bytes, which would put all columns into the same cache sets.
+/// Short columns are stored without padding, since padding would cost more memory traffic than it saves.
 std::int64_t copy_ld(std::int64_t inner, int width) {
     constexpr std::int64_t shortest_padded = 64;
     constexpr std::int64_t longest_padded = std::int64_t{1}
@@ -30,7 +30,7 @@ void mirror(const PanelOperand& factor, IndexRange range, std::int64_t outer, fl
     for (std::int64_t i = range.begin; i < range.end; ++i, image += step) {
         to = std::copy_n(image, from.width, to);
         if (factor.hermitian)
-            to[-1] = -to[-1];  // the last float has the sign of the imaginary part, also in a float64 number
+            to[-1] = -to[-1];  // the sign of the imaginary part is in the last float, even of a float64
     }
 }
 
@@ -63,7 +63,7 @@ Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel ker
 
 void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to) {
     const Matrix copy = rounded_copy(operand_a(call), part_of_a(call), to, kernel);
-    if (kernel.fixed_point_bits() > 0) {  // in a trmm, op(A) is the left or the right factor, depending on `side`
+    if (kernel.fixed_point_bits() > 0) {  // the rows of op(A) are rounded if it is the left factor, else its columns
         round_to_fixed_point(copy, part_of_a(call), (call.side == 'L') != transposes(call.trans_a), call.diag == 'U',
                              kernel.fixed_point_bits());
     }

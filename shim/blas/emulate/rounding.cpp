@@ -71,8 +71,7 @@ struct WordVectors {
     using Integers [[gnu::vector_size(4 * width)]] = std::int32_t;
 };
 
-/// Rounds numbers by vectors of `width` numbers, and returns how many it has rounded. Fewer than `width` numbers are
-/// left.
+/// Rounds as many numbers as fill whole vectors of `width` numbers, and returns how many these are.
 template <OperandRounding rounding, std::size_t width>
 [[gnu::always_inline]] inline std::size_t round_vectors(const float* from, float* to, std::size_t count) {
     using F = RoundingFormat<rounding>;
@@ -126,8 +125,8 @@ std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
     constexpr std::uint32_t exponent_bias = 127;
     constexpr auto lowest = static_cast<std::uint32_t>(r.lowest_exponent) + exponent_bias;
     if (size >> mantissa_bits < lowest) {
-        // A subnormal number is a multiple of the smallest unit, so all bits below this unit are cut off. A float has
-        // 24 bits, so cutting more than 60 bits gives the same result as cutting 60.
+        // A subnormal number is a multiple of the smallest unit, so all bits below this unit are cut off. A
+        // significand has 24 bits, so cutting more than 60 bits gives the same result as cutting 60.
         constexpr std::uint32_t most_cut = 60;
         const std::uint32_t exponent = std::max(size >> mantissa_bits, 1U);
         const std::uint32_t significand = (size & mantissa) | (size > mantissa ? mantissa + 1 : 0);

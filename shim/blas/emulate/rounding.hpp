@@ -37,8 +37,8 @@ NumberFormat number_format_of(OperandRounding rounding);
 struct RoundedProduct {
     RoundingKernel round_a;
     RoundingKernel round_b;
-    bool has_first_of_a = true;  ///< A's part is the first one, in which a unit diagonal is 1; in A's other parts the
-                                 ///< diagonal is 0
+    bool has_first_of_a = true;  ///< true if the product has A's first part, in which a unit diagonal is 1; in other
+                                 ///< parts it is 0
 };
 
 /// Returns the products whose sum a format computes, the smallest first. The list is empty for a format that only

@@ -29,8 +29,8 @@ constexpr std::size_t small_unit = std::size_t{64} << 10;
 
 /// The blocks of a thread, on a page that never moves. A signal handler may read them at any time.
 struct ThreadScratchBlocks {
-    // A thread needs several blocks. A signal handler that multiplies during a product takes another block. So does a
-    // product on another stack, to which the program may change in a signal handler.
+    // A thread needs several blocks: a signal handler that multiplies during a product takes another block, and so
+    // does a product on another stack, if the program changes stacks in a signal handler.
     static constexpr int count = 8;
     ScratchBlock blocks[count];
 };
@@ -92,7 +92,7 @@ std::int64_t key_of_release() {
 /// pthread key by which to free the blocks when the thread ends.
 ThreadScratchBlocks* own_blocks() {
     if (thread_blocks != nullptr) return thread_blocks;
-    const system::SignalHold hold;  // meanwhile no signal handler may make blocks, or leave by siglongjmp
+    const system::SignalHold hold;  // a signal handler might make blocks too, or leave by siglongjmp
     if (thread_blocks != nullptr) return thread_blocks;
     const std::int64_t key = key_of_release();
     if (key < 0) return nullptr;
@@ -118,9 +118,9 @@ ScratchBlock* take_block(ThreadScratchBlocks& own, const void* user) {
         }
         return nullptr;
     };
-    // Two running calls cannot have the same stack address, so a block with this address belongs to a call that was
-    // left by a jump. Other addresses are weaker evidence of a jump, since a program may change to another stack in a
-    // signal handler, and come back. So they are examined only if no block is free.
+    // Two running calls cannot have the same stack address, so a block with the address `user` belongs to a call that
+    // was left by a jump. Other addresses are weaker evidence of a jump, since a program may change to another stack
+    // in a signal handler, and come back. So blocks with other addresses are examined only if no block is free.
     ScratchBlock* block = take_first([user](const void* other) { return other == user; });
     if (block == nullptr) block = take_first([](const void* other) { return other == nullptr; });
     if (block == nullptr)

@@ -13,7 +13,8 @@ FloatElement product_of(FloatElement x, FloatElement y) {
     return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
 }
 
-/// Divides [0, length) into tiles and calls `use` with each tile, starting with the last one if `backwards` is true.
+/// Divides [0, length) into ranges of `width` indices, and calls `use` with each range, the last one first if
+/// `backwards` is true.
 template <class Use>
 void for_each_tile(std::int64_t length, std::int64_t width, bool backwards, const Use& use) {
     const std::int64_t count = (length + width - 1) / width;

@@ -22,7 +22,7 @@ struct TensorCoreRoutine {
 };
 inline constexpr std::size_t memory_for_tensor_core = (sizeof(ComplexBlockFactors) + 63) / 64 * 64;
 
-/// Computes a level-3 product on a tensor core. Has the type of Routine::call. `routine` points to a
+/// Computes a level-3 product as a tensor core would. Has the type of Routine::call. `routine` points to a
 /// TensorCoreRoutine whose scratch memory has been taken. The sum of an element's products begins at 0; then alpha,
 /// beta and C are applied in FP32. A product of complex numbers adds a block of products of real parts, then a block
 /// of products of imaginary parts, and so on. syr2k and her2k are computed as two products, one after the other.

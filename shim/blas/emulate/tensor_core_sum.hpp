@@ -44,14 +44,14 @@ struct BlockFactors {
     bool are_finite = true;
 
     void set_factor(int product, int sum, float number, const TensorCoreModel& core);
-    /// Leaves out a factor: an element outside a stored triangle, or an element of a sum that is not wanted. The
+    /// Leaves out a factor that is outside a stored triangle, or in a column beyond the edge of the result. The
     /// product then adds nothing, whatever the other factor is.
     void leave_out_factor(int product, int sum);
 };
 using LeftFactors = BlockFactors<1>;  ///< left factors, which all sums in a row of the result have in common
 using RightFactors = BlockFactors<sums_at_once>;
 
-/// All factors of one block of products of complex numbers. They are too large for the stack of a small thread.
+/// All factors of one block of products of complex numbers. They do not fit on the stack of a thread with 16 KiB.
 struct ComplexBlockFactors {
     RightFactors right_re;
     RightFactors right_im;

@@ -6,8 +6,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// The rotations of 32 successive groups of floats (see fingerprint_builder.hpp). Each number from 0 to 31 occurs
-/// once. The order was found by trials; it also spreads the elements of a diagonal over most sums of the sketch.
+/// The rotations of 32 successive groups of floats (see fingerprint_builder.hpp): each number from 0 to 31 once.
+/// Their order was found by trials; it also spreads the elements of a diagonal over most sums of the sketch.
 constexpr std::uint8_t rotations[lane_count] = {7, 8,  12, 20, 28, 21, 25, 9,  0,  29, 5,  26, 3,  14, 10, 15,
                                                 2, 18, 4,  23, 1,  19, 16, 22, 30, 27, 31, 24, 17, 11, 6,  13};
 

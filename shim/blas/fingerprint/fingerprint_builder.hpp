@@ -1,11 +1,12 @@
-// Computes a fingerprint from the floats of a result, which arrive in pieces. The fingerprint depends on the groups
-// of floats, but not on the pieces, so a result has the same fingerprint for each leading dimension.
+// Computes a fingerprint (hash, sketch and norm) from the floats of a result, which arrive in pieces. The fingerprint
+// depends on the floats and their groups, but not on the pieces. So it does not depend on the leading dimension.
 //
 //     matrix    | column | column | … | column | column | … |       as stored: columns, or rows in row-major order
 //               | group of 1/32 of all columns | group      |
 //
-// Lane i of a group adds to sum (i + rotation) mod 32 of the sketch. Each group has a different rotation. Otherwise a
-// row of a matrix (one element of each column) could fall into a single sum, and its estimate would be bad.
+// Float i of each block of 32 floats (lane i) adds to sum (i + rotation) mod 32 of the sketch. Successive groups have
+// different rotations. Otherwise a row of a matrix (one element of each column) could fall into a single sum, and the
+// distance of two results that differ in this row would be estimated badly.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ class FingerprintBuilder {
     explicit FingerprintBuilder(FingerprintKernel kernel);
 
     /// Returns the number of columns in each group of a matrix; the last group also gets the rest. `length` is the
-    /// number of floats in a column, at least 1. A group has at least one block of floats, since a smaller group
+    /// number of floats in a column, at least 1. A group has at least 32 floats (one block), since a smaller group
     /// would cost as much time.
     static std::int64_t columns_per_group(std::int64_t columns, std::int64_t length) {
         constexpr auto block = static_cast<std::int64_t>(lane_count);
@@ -36,8 +37,8 @@ class FingerprintBuilder {
     /// Returns the number of floats that were added so far.
     std::uint64_t float_count() const { return count_; }
 
-    /// Returns the fingerprint of all floats that were added. A float that is not finite affects only the hash. Must
-    /// be called only once.
+    /// Returns the fingerprint of all floats that were added. With the kernel `finite_only`, a float that is not
+    /// finite affects only the hash. Must be called only once.
     record::Fingerprint finish();
 
   private:

@@ -63,7 +63,7 @@ std::uint32_t rows_of(const Site& site, const Frame& frame, const Product& produ
     return (are_rows_of_c ? record::rows_are_rows : record::rows_are_columns) | (sum & record::rows_sum);
 }
 
-/// Adds the elements of `matrix` that a routine reads to `hash`, except for the diagonal if `skips_diagonal` is true.
+/// Adds to `hash` the elements of `matrix` that a routine reads, except for the diagonal if `skips_diagonal` is true.
 void add_read(OperandHash& hash, const Matrix& matrix, Part part, bool skips_diagonal) {
     if (matrix.data == nullptr || matrix.inner() == 0) return;
     const auto add = [&](std::int64_t offset, std::int64_t count) {

@@ -15,7 +15,7 @@ namespace fp32shim::blas {
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product);
 
 /// Returns hashes of the operands of a call that is about to run. Reads only the numbers that the routine reads, and
-/// the imaginary parts of a Hermitian diagonal, which the routine takes as 0.
+/// the imaginary parts of a Hermitian diagonal, which the routine does not read but takes as 0.
 record::OperandHashes hash_operands(const Site& site, const Frame& frame, const Product& product);
 
 }  // namespace fp32shim::blas

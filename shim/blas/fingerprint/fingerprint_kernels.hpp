@@ -41,8 +41,8 @@ struct alignas(64) FingerprintLanes {
     std::uint32_t hash[lane_count];
     std::uint32_t signs[lane_count];  ///< the highest bit of a word is the sign of the lane's next float; each block
                                       ///< shifts the words
-    double squares[16];    ///< sums of squares of lanes i and i + 16; not finite after a float that is not finite
-    std::uint64_t blocks;  ///< number of blocks so far
+    double squares[16];               ///< number i sums the squares of lanes i and i + 16
+    std::uint64_t blocks;             ///< number of blocks so far
 
     static constexpr std::uint64_t blocks_of_signs = 32;  ///< number of blocks for which one word of signs lasts
     /// Returns how many of the next `wanted` blocks take their signs from the current sign words.
@@ -95,8 +95,7 @@ class BlockSplitter {
 /// Adds blocks of lane_count floats to the lanes, and adds the lanes' sums to `sums`.
 using FingerprintKernel = void (*)(FingerprintLanes& lanes, double* sums, const float* floats, std::size_t blocks);
 
-/// The loops of an instruction set. Most results have no NaN or infinity, so a second loop, which leaves NaN and
-/// infinity out, runs only if they occur.
+/// The two loops of an instruction set. The second loop runs only if a result has NaN or infinity, which are rare.
 struct FingerprintKernelPair {
     FingerprintKernel all = nullptr;          ///< adds NaN and infinity to sums and squares
     FingerprintKernel finite_only = nullptr;  ///< leaves NaN and infinity out of sums and squares

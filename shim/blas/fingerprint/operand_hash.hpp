@@ -1,5 +1,5 @@
 // Hashes the operands of a product as they lie in memory, so that operands that differ in a bit have different
-// hashes. There are twice as many lanes as in the hash of a result (fingerprint_kernels.hpp), and no sums. Each step
+// hashes. A lane hashes every 64th float; the hash of a result (fingerprint_kernels.hpp) has only 32 lanes. Each step
 // of a lane waits for the lane's previous step, so more lanes are quicker.
 #pragma once
 

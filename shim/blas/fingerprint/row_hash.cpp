@@ -40,7 +40,7 @@ constexpr Keys first_keys = [] {
     return keys;
 }();
 
-/// Adds the products of neighbouring factors in a vector to the lanes of `sum`.
+/// Multiplies the two factors of each neighbouring pair in `factors`, and adds the products to the lanes of `sum`.
 template <std::size_t words>
 void add_products(Longs<words>& sum, const Words<words>& factors);
 template <>

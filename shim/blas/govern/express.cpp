@@ -9,7 +9,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the event to record for a call that was forwarded without a decision. Makes the decision for the call now.
+/// Returns the event to record for a call that was forwarded without a decision. Decides on the call afterwards.
 record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force,
                                          where::CallLocation& location) {
     Product product;
@@ -78,7 +78,8 @@ bool try_express_lane(Site& site, Frame& frame, CallOutcome& outcome) {
     outcome = {call_with_frame(site, frame), nullptr};
     const std::uint64_t end = record::ticks();
     running = {};  // prepare_express_call() made sure that no product was running before this call
-    // The event is needed only if the key has become unknown. This happens if the process was forked inside the call.
+    // The event is needed only if the recording no longer knows the key, since the process was forked during the
+    // call.
     call.recording->count(*call.writer, call.key, begin, end, call.with_event, [&](record::DecisionEvent& event) {
         event = describe_forwarded(site, frame, in_force, location);
     });

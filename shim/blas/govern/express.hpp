@@ -1,19 +1,20 @@
-// The express lane of recorded calls to CPU libraries. A call on the lane is counted and forwarded unchanged, without
-// a description, decision or plan. The row of the recording that counts the call follows from the call site, from the
-// call's options and integers (entry/argument_key.hpp), and from one word of the call site:
+// The express lane, the quick path of recorded calls to CPU libraries. A call on the lane is counted and forwarded
+// unchanged, without a description, decision or plan. The row of the recording that counts the call follows from the
+// call site, from the call's options and integers (entry/argument_key.hpp), and from one word of the call site:
 //
 //     63                      32 31          30                                        0
 //     | settings_change_count   | is_whole | the decision for all calls of the site, or  |
 //     |  when it was made       |          | settings_change_count again                 |
 //
 // Invariants:
-//  1. The word is valid for one settings_change_count(). A change of settings or overrides closes the lane. The first
-//     scope on which decisions may depend closes it as well. A scope that only labels calls adds its key to the row's
-//     key.
+//  1. The word is valid for one settings_change_count(). A change of the settings, or of the precision or floor of
+//  the
+//     process, closes the lane. The first scope on which decisions may depend closes it as well. A scope that only
+//     labels calls adds its key to the row's key.
 //  2. The lane opens only if every call from the call site is forwarded whatever its sizes are, and only after one
 //     call was handled outside the lane (make_express_word).
-//  3. The call site, the options and the integers determine the row. A call whose key is new to the thread leaves the
-//     lane. So does a call after a fork, since the child does not have its parent's keys.
+//  3. The call site, the options and the integers determine the row. A call leaves the lane if its key is new to the
+//     thread, or if it runs in a forked child, which does not have its parent's keys.
 //  4. The binding of the call site is current: no object was loaded since that could change its provider
 //     (is_binding_current).
 //  5. An untimed express call does not set `running`, so a call from the provider back into the shim would look like
@@ -38,7 +39,7 @@
 namespace fp32shim::blas {
 
 /// Returns true if fp32shim_express may count calls from this call site without a decision for each call. It may not
-/// if call paths are recorded, since code that reads them may use vector registers, or if results are examined.
+/// if results are examined, or if call paths are recorded: the code that reads call paths may use vector registers.
 inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
     return in_force.recording != nullptr && site.keyed.count > 0 && !in_force.distinguishes_call_paths() &&
            !in_force.examines_results();

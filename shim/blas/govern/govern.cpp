@@ -80,7 +80,7 @@ void warn_invalid_arguments(const Site& site) {
 }
 
 /// Runs the call's products one by one, rounded if the plan says so. A product whose rounded operands do not fit in
-/// memory runs unrounded; `plan` then gets the applied format fp32 and the reason scratch_limit.
+/// memory runs unrounded; `plan` then gets the operands' own format and the reason scratch_limit.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     RoutineSet routines = routines_of(site);
     bool was_limited = false;
@@ -172,7 +172,7 @@ void probe_return_conventions(const Site& site, const Frame& frame, const Settin
     LoadedObject& provider = *site.provider;
     const auto probe = [&](void (*find)(LoadedObject&, void*)) {
         const RunningProduct outer = running;
-        running = {site.provider, nullptr, &frame};  // the probed function may call others of MKL's libraries
+        running = {site.provider, nullptr, &frame};  // calls that the probed function makes are not the program's
         find(provider, site.real);
         running = outer;
     };
@@ -223,8 +223,8 @@ CallOutcome govern_call(Site& site, Frame& frame, const Settings& in_force, std:
     const policy::Decision& decision = verdict.decision;
     Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_batch_one_by_one()) {
-        // The library's xerbla_ may not return. So the call is recorded first, and no stack frame of the shim stays
-        // on the stack.
+        // The library's xerbla_, which reports invalid arguments, may not return. So the call is recorded before it
+        // runs, and the shim leaves no frame on the stack.
         if (logs) record_call(site, in_force, product.call, decision, plan, nullptr);
         return {0, site.real};
     }

@@ -1,6 +1,6 @@
-// Supports the CPU mode `accelerate`: finds the units of this processor that multiply BF16 numbers, and tells from
-// which size of a product they are faster than float32. They are never faster for products of fewer than fewest_terms
-// terms. For larger products, a model estimates the time with BF16 units and the time in float32.
+// Supports the CPU mode `accelerate`: finds the units of this processor that multiply BF16 numbers, and tells for
+// which products they are faster than float32. They are never faster for products of fewer than fewest_terms terms.
+// For larger products, a model estimates the time with BF16 units and the time in float32.
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace {
 
 #if defined(__x86_64__)
 
-/// Asks the kernel for permission to use the registers of AMX, without which a process may not use them. From then
-/// on, signal frames are larger.
+/// Asks the kernel for permission to use the registers of AMX. Returns true if it is granted; signal frames are
+/// larger from then on.
 bool kernel_grants_amx() {
     constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, since Linux 5.16
     constexpr long tile_data = 18;               // number of the tile registers in the processor's state
@@ -28,10 +28,10 @@ bool kernel_grants_amx() {
                                                                                        // set errno
 }
 
-/// Returns the time of one multiplication of a tile, divided by the number of the tile's products. The factors are
+/// Returns the time of one multiplication of a tile, divided by the number of elements of the tile. The factors are
 /// zeros, since the time does not depend on their values. Reads the time by a system call, since a program may have
 /// made the processor's counter trap.
-double nanoseconds_of_a_term(const TileLoops<float>& loops) {
+double nanoseconds_of_an_element(const TileLoops<float>& loops) {
     constexpr int depth = 64;
     constexpr int rounds = 6;
     constexpr int times = 100;
@@ -52,7 +52,7 @@ double nanoseconds_of_a_term(const TileLoops<float>& loops) {
 /// rounding and copying the factors takes time as well.
 bool is_faster(const TileLoops<float>& loops) {
     constexpr double needed = 1.5;
-    return nanoseconds_of_a_term(loops) * needed < nanoseconds_of_a_term(avx512_loops.float32.large);
+    return nanoseconds_of_an_element(loops) * needed < nanoseconds_of_an_element(avx512_loops.float32.large);
 }
 
 Bf16Units find_units() {
@@ -119,7 +119,7 @@ Bf16Units bf16_units() {
 bool bf16_is_faster(const Level3& product, Bf16Units units) {
     if (product.operation == Operation::trmm || units == Bf16Units::none) return false;
     const system::ErrnoAndFloatGuard kept;
-    // A product of fewer terms is never faster in BF16, so the model of the times is not used for it.
+    // A product of fewer terms is never faster in BF16, so no times are estimated for it.
     constexpr double fewest_terms = 5e5;
     const double largest = static_cast<double>(std::max({product.m, product.n, product.k, std::int64_t{1}}));
     const double second = static_cast<double>(product.m == 0 ? product.n : std::min(product.m, product.n));

@@ -12,8 +12,8 @@ inline __m512i round_32_to_bf16(const float* from) {
     return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 16), _mm512_loadu_ps(from)));
 }
 
-/// Converts a panel of at most 16 columns to BF16, so that the numbers of two successive indices of the sum are
-/// adjacent.
+/// Converts a panel of `width` columns (at most 16) to BF16, and makes the numbers of two successive indices of the
+/// sum adjacent.
 template <int width>
 void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
     alignas(64) std::uint16_t order[32];  // picks numbers 0, 16, 1, 17, … of two successive rows of the panel
@@ -32,8 +32,8 @@ void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
     }
 }
 
-/// Converts a panel of 32 rows to BF16, so that the numbers of two successive indices of the sum are adjacent. Fills
-/// the sum up with zeros to a multiple of `unit` indices.
+/// Converts a panel of 32 rows to BF16, and makes the numbers of two successive indices of the sum adjacent. Adds
+/// zeros up to a multiple of `unit` indices.
 template <int unit>
 void convert_left(const float* panel, std::int64_t depth, float* to) {
     constexpr int width = 32;

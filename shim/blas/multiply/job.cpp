@@ -99,7 +99,8 @@ bool run_job(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, ThreadL
     const bool by_rows = job.in_place == InPlace::none ? job.rows > job.columns : job.in_place == InPlace::left;
     const std::int64_t for_products = ResultRectangle<Real>::numbers_needed(job, loops);
     const auto numbers_of_one = static_cast<std::size_t>(round_up(for_products + further, 16));
-    // Each range packs a whole factor, so there is one for each thread where all ranges are equally much work.
+    // Each range of rows or columns packs the other factor as a whole. So a thread gets only one range if all ranges
+    // take equally long, and otherwise two.
     const bool is_even = job.written == Part::whole && (job.summed == Summed::all || job.in_place != InPlace::none);
     const Division division{by_rows ? job.rows : job.columns, by_rows ? loops.rows : loops.columns, is_even ? 1 : 2};
     return parallel_for(division, numbers_of_one * sizeof(Real), threads, scratch, [&](void*) {

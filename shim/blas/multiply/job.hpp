@@ -1,5 +1,6 @@
-// One product of two factors as the loops see it. The result is always column-major: a row-major result is computed
-// as the transposed product of the transposed factors. `Real` is the type of the numbers, float or double.
+// One product of two factors (a job), in the form that the loops compute. The result is always column-major: a
+// row-major result is computed as the transposed product of the transposed factors. `Real` is the type of the
+// numbers, float or double.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +46,7 @@ struct MultiplyJob {
     Element<Real> alpha;
     Element<Real> beta;
     Summed summed = Summed::all;
-    bool summed_by_row = false;  ///< true: `summed` refers to the element's row; false: to its column
+    bool summed_by_row = false;  ///< true: `summed` is about the element's row; false: about its column
     Part written = Part::whole;  ///< the part of the column-major result that is written
     bool has_real_diagonal = false;
     InPlace in_place = InPlace::none;

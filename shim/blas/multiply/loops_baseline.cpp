@@ -9,8 +9,8 @@ namespace fp32shim::blas {
 float fused_multiply_add_plain(float a, float b, float c) {
     // The product is exact in double precision. Its sum with c is rounded to odd in double precision, so that the
     // second rounding, to single precision, rounds the exact sum (Boldo, Melquiond: "Emulation of FMA and correctly
-    // rounded sums", 2008). In the directed rounding modes, rounding twice is right anyway, and the error's sign is
-    // exact.
+    // rounded sums", 2008). If the processor rounds up, down or to zero, rounding twice is right anyway, and the sign
+    // of `error` is exact.
     const double product = static_cast<double>(a) * b;
     const double addend = c;
     const double sum = product + addend;

@@ -73,7 +73,7 @@ bool multiply_in_blocks(const Level3& product, ThreadLimit threads, const LoopsF
     return done;
 }
 
-/// Returns how many float32 operations take as long as the product.
+/// Returns the number of float32 operations that take as long as the product.
 double operations_of(const Level3& product) {
     const Matrix result = result_of(product);
     const double depth = static_cast<double>(product.k != 0 ? product.k : operand_a(product).rows);
@@ -89,8 +89,8 @@ double bytes_of(const Level3& product) {
 }
 
 /// Returns the threads for a product of the size `work`. `work_of_a_start` is the work that one thread does in the
-/// time that it takes to start another one. Since threads are started one after the other, work / n + n starts is
-/// least for this number of threads.
+/// time that it takes to start another one. Threads are started one after the other, so n threads take the time of
+/// work / n + n * work_of_a_start, which is least for n = sqrt(work / work_of_a_start).
 ThreadLimit threads_for(double work, double work_of_a_start, ThreadLimitQuery allowed) {
     if (work < 4 * work_of_a_start || !may_start_threads()) return {};
     const system::ErrnoAndFloatGuard kept;  // the division raises floating-point flags, and the library may change

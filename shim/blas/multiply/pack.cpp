@@ -147,8 +147,8 @@ void pack_complex_left(const PartOfPanel<Real>& part) {
         }
         return;
     }
-    // Here the numbers of a row are adjacent, and its real and imaginary parts alternate. So they are copied like a
-    // real row of twice the length.
+    // Here the numbers of a row are adjacent, and real and imaginary parts alternate. So a row is copied like a real
+    // row of twice the length.
     copy_transposed(from, source.index_stride, 2 * part.summed.count(), part.present, part.width, to);
     for (std::int64_t p = 1; p < (source.is_conjugated ? 2 * part.summed.count() : 0); p += 2)
         for (int r = 0; r < part.present; ++r) to[p * part.width + r] = -to[p * part.width + r];
@@ -183,7 +183,7 @@ class PanelPacker {
     PanelPacker(const MultiplyJob<Real>& job, bool is_right, int panel)
         : side_(is_right ? job.right : job.left), is_right_(is_right), width_(job.width), panel_(panel) {}
 
-    /// Packs the rows, or real columns, whose indices are in `indices`, for the indices of the sum in `summed`.
+    /// Packs the rows or real columns in `indices`, for the indices of the sum in `summed` (see pack_panels()).
     void pack(IndexRange indices, IndexRange summed, Real* to) const {
         const std::int64_t rows = summed.count() * width_;
         for (std::int64_t i = indices.begin; i < indices.end; i += panel_, to += rows * panel_) {
@@ -207,8 +207,8 @@ class PanelPacker {
                                      range, panel_, to + (range.begin - summed.begin) * width_ * panel_};
         };
         if (side_.view.is_whole()) return pack_block(part(summed), Place::stored);
-        // `begin` and `end` divide the indices of the sum into the indices before the diagonal, those at the
-        // diagonal, and those after it.
+        // `begin` and `end` divide the indices of the sum into indices before the diagonal, at the diagonal, and
+        // after the diagonal.
         const std::int64_t begin = std::clamp(first, summed.begin, summed.end);
         const std::int64_t end = std::clamp(first + present / numbers, summed.begin, summed.end);
         if (summed.begin < begin) pack_block(part({summed.begin, begin}), place_of(first, summed.begin));

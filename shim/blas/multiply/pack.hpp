@@ -46,7 +46,7 @@ struct StridedFactor {
 /// elements in that triangle, or for their mirror images if `is_mirrored` is true.
 template <class Real>
 StridedFactor<Real> strided_stored_factor(const JobFactor<Real>& side, int width, bool is_mirrored = false);
-/// Returns a factor of real numbers. Returns a factor without data if the numbers are complex, or if only one
+/// Returns a factor of real numbers. `data` of the result is nullptr if the numbers are complex, or if only one
 /// triangle of the factor is stored.
 template <class Real>
 StridedFactor<Real> strided_real_factor(const MultiplyJob<Real>& job, bool is_right);

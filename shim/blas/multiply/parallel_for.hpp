@@ -39,19 +39,20 @@ struct ParallelFor : ThreadTeam {
     }
 };
 
-/// How the indices of a parallel loop are divided. Each range begins at a multiple of `unit`.
+/// How the indices of a parallel loop are divided into ranges. Each range begins at a multiple of `unit`.
 struct Division {
     std::int64_t length;
     std::int64_t unit;
-    /// The number of ranges of each thread. A thread that is done early takes over ranges of others, so more ranges
-    /// balance the threads better. But some work costs more the more ranges there are.
+    /// The number of ranges for each thread. A thread that is done early takes over ranges of other threads, so more
+    /// ranges balance the threads better. But some kinds of work take more time in all if there are more ranges.
     std::int64_t ranges_of_a_thread;
 };
 
 /// Divides the indices from 0 to `division.length` into ranges, and calls `work(range, memory, is_left)` with each
 /// range, on at most `threads.count` threads, including the calling thread. `memory` has `bytes_of_one` bytes for
-/// each thread. `prepare(leading memory)` returns `work`, which must not refer to the caller's stack, and may end
-/// early once `is_left` is true. Returns false, before it calls `prepare`, if there is no memory.
+/// each thread. `prepare(leading memory)` returns `work`, which must not refer to the caller's stack. `is_left`
+/// becomes true if a jump leaves the call; `work` may then end early. Returns false, before it calls `prepare`, if
+/// there is no memory.
 template <class Prepare>
 bool parallel_for(Division division, std::size_t bytes_of_one, ThreadLimit threads, ProductScratch& scratch,
                   const Prepare& prepare) {

@@ -31,7 +31,7 @@ void add_to_rows(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, Ind
 template <class Real>
 class ResultRectangle {
   public:
-    /// `memory` has numbers_needed() numbers. The work ends early once `is_left` is true.
+    /// `memory` has numbers_needed() numbers. The work ends early if `is_left` becomes true (see parallel_for()).
     ResultRectangle(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, const std::atomic<bool>& is_left,
                     Real* memory)
         : job_(job),
@@ -64,8 +64,7 @@ class ResultRectangle {
 
   private:
     /// Computes a result of few rows without packed copies, which would cost more time than they save. Returns false,
-    /// and computes nothing, if the result has more rows, or a factor is not stored in the order in which the loops
-    /// read it.
+    /// and computes nothing, if the result has more rows, or if the loops cannot read a factor as it is stored.
     bool compute_unpacked(IndexRange rows, IndexRange columns) const {
         const UnpackedLoop<Real>& unpacked = loops_.unpacked;
         if (rows.count() > unpacked.rows || job_.summed != Summed::all || job_.written != Part::whole) return false;
@@ -147,7 +146,7 @@ class ResultRectangle {
 
     /// Returns the number of real indices of the sum in the current block.
     std::int64_t block_depth() const { return (block_.end - block_.begin) * job_.width; }
-    /// Returns the number of elements that a panel has for one row or column.
+    /// Returns how many numbers a panel has for one row or column; two BF16 numbers count as one.
     std::int64_t panel_depth() const {
         return loops_.converts_to_bf16() ? round_up(block_depth(), loops_.summed_unit) / 2 : block_depth();
     }
@@ -166,7 +165,7 @@ class ResultRectangle {
         const IndexRange last = clipped_to_block(job_.summed_range(rows.end - 1, last_column));
         const IndexRange any{std::min(first.begin, last.begin), std::max(first.end, last.end)};
         if (any.begin >= any.end) return;
-        // Parts of a block begin at the same terms in all tiles, so only whole parts are skipped.
+        // Only whole parts of summed_in_chain terms are skipped, since parts begin at the same terms in all tiles.
         const std::int64_t skipped = (any.begin - block_.begin) * job_.width / summed_in_chain * summed_in_chain;
         const std::int64_t depth = (any.end - block_.begin) * job_.width - skipped;
         const bool is_uniform = can_be_added_at_once(rows, columns);
@@ -187,7 +186,7 @@ class ResultRectangle {
         is_uniform ? loops_.add_sums(tile, result) : write_columns(tile, rows, columns);
     }
 
-    /// Sums up only the products that belong to each element. This is needed if the factor beside a triangle has an
+    /// Sums up each element by itself, without the zeros beside a triangle. This is needed if the other factor has
     /// infinity or NaN, since zero times infinity or NaN is NaN.
     void sum_one_by_one(Real* tile, IndexRange rows, IndexRange columns, const Real* left, const Real* right) const {
         std::fill_n(tile, loops_.rows * loops_.columns, Real{0});
@@ -276,8 +275,8 @@ class ResultRectangle {
     Real* unconverted_;  ///< memory for one panel before its conversion, if the loops convert panels to BF16
     IndexRange columns_{};
     IndexRange block_{};
-    bool zero_adds_nothing_ = true;  ///< true if the packed factor beside a triangle has no NaN or infinity, which
-                                     ///< times 0 would be NaN
+    bool zero_adds_nothing_ = true;  ///< true if no factor is a triangle, or if the other packed factor has neither
+                                     ///< NaN nor infinity, which times 0 would be NaN
 };
 
 /// Multiplies the result by beta. This is the whole job if alpha is 0, or if the sums have no terms.

@@ -38,7 +38,7 @@ class TriangularSolve {
     /// Sets the distance between the elements of X, in elements, if X is a vector.
     void set_increment(std::int64_t increment) { of_unknown_ = increment * job_.width; }
 
-    /// Multiplies the right sides of the unknowns in a range by `scale`, and solves for these unknowns.
+    /// Multiplies the right-hand sides of the unknowns in a range by `scale`, and solves for these unknowns.
     void run(IndexRange unknowns, Element<Real> scale) {
         if (is_left_.load(std::memory_order_relaxed)) return;
         if (unknowns.count() <= solved_at_once) return solve_one_by_one(unknowns, scale);
@@ -74,8 +74,8 @@ class TriangularSolve {
                           : x.block(part_.begin, indices.begin, part_.count(), indices.count());
     }
 
-    /// Multiplies the right sides of `others` by `scale`, and subtracts the terms of the unknowns in `known`, which
-    /// have been solved.
+    /// Multiplies the right-hand sides of `others` by `scale`, and subtracts the terms of the unknowns in `known`,
+    /// which have been solved.
     void subtract(IndexRange known, IndexRange others, Element<Real> scale) {
         if (is_right() && part_.count() == 1) return subtract_from_vector(stored(known), stored(others), scale);
         const Matrix result = part_of_x(stored(others));
@@ -194,7 +194,7 @@ class TriangularSolve {
         const std::int64_t width = loops_.solved_columns;
         const std::int64_t rows = unknowns.count() * job_.width;
         copy_panel<true>(unknowns, columns);
-        // The panel is filled up with copies of the last column. The copies raise no floating-point exception that
+        // The panel is filled up with copies of the last column, since copies raise no floating-point exception that
         // the column itself does not raise.
         for (std::int64_t row = 0; row < rows; ++row)
             std::fill(panel_ + row * width + columns.count(), panel_ + (row + 1) * width,
@@ -241,7 +241,7 @@ bool solve_vector(const Level3& product, const TileLoops<Real>& loops) {
     static constexpr Real one[] = {1, 0};
     if (product.n == 0) return true;
     const int width = product.is_complex ? 2 : 1;
-    Level3 column = product;  // a trsm with one right side, in column-major order
+    Level3 column = product;  // a trsm with one right-hand side, in column-major order
     column.operation = Operation::trsm;
     column.side = 'L';
     column.m = product.n;

@@ -24,12 +24,12 @@ void* start(void* argument) {
 
 void start_others(ThreadTeam& team, ThreadLimit threads) {
     constexpr std::size_t own_stack_bytes = std::size_t{256} << 10;
-    const system::SignalHold hold;  // the new threads inherit the blocked signals, and no handler may leave while the
-                                    // team is half made
+    const system::SignalHold hold;  // the new threads inherit the blocked signals, and no handler jumps out of this
+                                    // function
     team.process = system::fork_generation();
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    // The thread-local variables of all libraries are on the stack, too, so the stack must have room for them.
+    // The stack also has the thread-local variables of all libraries. `least` includes their size.
     const std::size_t least = threads.least_stack == nullptr ? 0 : threads.least_stack(&attributes);
     pthread_attr_setstacksize(&attributes, own_stack_bytes + least);
     for (int number = 1; number < threads.count; ++number) {

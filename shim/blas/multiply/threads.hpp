@@ -53,8 +53,8 @@ struct ThreadLimit {
 /// a cancellation point, and changes no state of the calling thread.
 void run_on_threads(ThreadTeam& team, ThreadLimit threads, const ScratchMemory& memory);
 
-/// Makes may_start_threads() false in this process and in its children from now on. This is for a program that gives
-/// up rights by a filter of system calls, which may end the process for starting a thread.
+/// Makes may_start_threads() return false from now on, in this process and in its children. This is for a program
+/// that installs a filter of system calls (seccomp), which may end the process if it starts a thread.
 void start_no_more_threads();
 bool may_start_threads();
 

@@ -42,8 +42,8 @@ struct ComplexNumber {
 };
 
 /// Two factors that are read where the program stores them, without packing. The rows of the left factor are
-/// adjacent. The members `…_of_summed` and `right_of_column` are the distances between indices of the sum and between
-/// columns.
+/// adjacent. `left_of_summed` and `right_of_summed` are the distances between successive indices of the sum, and
+/// `right_of_column` is the distance between columns.
 template <class Real>
 struct UnpackedFactors {
     const Real* left;
@@ -83,10 +83,10 @@ struct TileLoops {
     void (*add_column)(const Real* re, const Real* im, Real* to, int count, ComplexNumber<Real> alpha,
                        ComplexNumber<Real> beta);
 
+    int summed_unit = 1;
     /// These functions round a panel to BF16, and arrange it in the order in which `sum` reads it. The panel has
     /// `depth` numbers for each row or column; zeros fill `depth` up to a multiple of `summed_unit`. Two BF16 numbers
     /// take the place of a float. Loops over float32 and float64 do not have these functions.
-    int summed_unit = 1;
     void (*convert_left)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
     void (*convert_right)(const Real* panel, std::int64_t depth, Real* to) = nullptr;
     /// Rounds and arranges columns of the right factor that lie where the program stores them. The numbers of a
@@ -97,11 +97,12 @@ struct TileLoops {
     void (*begin)() = nullptr;  ///< called on each thread before its first tile
     void (*end)() = nullptr;    ///< called on each thread after its last tile
 
-    /// Solves for `count` unknowns, one after the other, in `solved_columns` right sides at once. An unknown has one
-    /// number for each right side, and these numbers are adjacent; the numbers of the next unknown begin `of_unknown`
-    /// numbers later. A complex unknown has its real parts before its imaginary parts. `triangle` has solved_at_once
-    /// coefficients for each unknown: the negated coefficients of earlier unknowns, and then the coefficient by which
-    /// the unknown is divided, which is already inverted if it is complex. Loops over BF16 have nullptr.
+    /// Solves for `count` unknowns, one after the other, for `solved_columns` right-hand sides at once. An unknown
+    /// has one number for each right-hand side, and these numbers are adjacent; the numbers of the next unknown begin
+    /// `of_unknown` numbers later. A complex unknown has its real parts before its imaginary parts. `triangle` has
+    /// solved_at_once coefficients for each unknown: the negated coefficients of earlier unknowns, and then the
+    /// coefficient by which the unknown is divided, which is already inverted if it is complex. Loops over BF16 have
+    /// nullptr.
     using Solve = void (*)(const Real* triangle, int count, bool has_unit_diagonal, Real* unknowns,
                            std::int64_t of_unknown);
     Solve solve = nullptr;

@@ -111,8 +111,8 @@ template <class Real, int vectors, int columns>
     }
 }
 
-/// How a new element depends on the old one: not at all, by the element itself, by the element times a real beta, or
-/// by the element times a complex beta.
+/// The term that an old element adds to the new one: nothing, the old element, the old element times a real beta, or
+/// the old element times a complex beta.
 enum class Old { none, as_it_is, scaled, turned };
 
 /// Sets each real element to alpha sum + beta element. Successive sums are `of_sum` numbers apart.
@@ -220,7 +220,7 @@ void add_unpacked(const UnpackedFactors<Real>& factors, std::int64_t depth, cons
         add_tile(sum_unpacked<Real, false, columns>(factors, depth, result), result);
 }
 
-/// The number of vectors that hold one unknown for all right sides, and the number of unknowns that are solved
+/// The number of vectors that hold one unknown for all right-hand sides, and the number of unknowns that are solved
 /// together.
 enum : int { vectors_of_unknowns = 4, unknowns_at_once = 2 };
 
@@ -228,7 +228,7 @@ template <class Real>
 constexpr int solved_columns = vectors_of_unknowns* lanes<Real>;
 
 /// Solves for `rows` unknowns, beginning with the unknown `first`. Sums up the terms of the unknowns before `first`,
-/// then the terms that the `rows` unknowns have of each other, and adds the sums to the right sides.
+/// then the terms of the `rows` unknowns themselves, and adds the sums to the right-hand sides.
 template <class Real, int rows>
 [[gnu::always_inline]] inline void solve_rows(const Real* triangle, int first, bool has_unit_diagonal, Real* unknowns,
                                               std::int64_t of_unknown) {
@@ -254,7 +254,7 @@ template <class Real, int rows>
 #pragma GCC unroll 16
             for (int j = 0; j < r; ++j) sum[r][v] = fused(broadcast(row[j]), load(at(first + j, v)), sum[r][v]);
             Vector<Real> x = load(at(first + r, v));
-            if (first + r > 0) x = x + sum[r][v];  // the first unknown has no terms, so a right side of -0 stays -0
+            if (first + r > 0) x = x + sum[r][v];  // without terms, adding 0 would turn -0 into 0
             if (!has_unit_diagonal) x = x / broadcast(row[r]);
             store(at(first + r, v), x);
         }

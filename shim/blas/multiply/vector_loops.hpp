@@ -86,8 +86,8 @@ inline void add_complex_rows(const Real* from, std::int64_t of_column, int prese
     using At = VectorAccess<Real, 2, is_whole>;
     const int low = present < lanes<Real> ? present : lanes<Real>;
     const int high = present - low;
-    const int of_high = high > 0 ? lanes<Real> : 0;  // if there are no high numbers, their address is one that may be
-                                                     // read
+    const int of_high = high > 0 ? lanes<Real> : 0;  // if there are no high numbers, the address of the low ones is
+                                                     // read instead
     ComplexParts<Real> sum = complex_parts<Real>(At::read(sums, low), At::read(sums + of_high, high));
 #pragma GCC unroll 8
     for (int j = 0; j < columns; ++j, from += of_column) {
@@ -122,8 +122,8 @@ inline void add_few_columns(const StridedMatrix<Real>& a, std::int64_t first, co
             });
     } else {
         const Real* const own = factors + 2 * first;
-        // The processor does not prefetch the next columns by itself, since this loop reads a short part of each.
-        // Real columns gain nothing by it, and cost more time if they are in a cache.
+        // The processor does not prefetch the next columns by itself, since this loop reads a short part of each. For
+        // real columns, prefetching saves no time, and costs time if they are in a cache.
         const auto prefetch_next_columns = [&](std::int64_t i) {
             constexpr int line = 64 / static_cast<int>(sizeof(Real));
 #pragma GCC unroll 8
@@ -149,7 +149,7 @@ inline void add_real_multiple(const Real* x, int present, const Real* factors, c
     At::write(to, fused(broadcast(alpha[0]), product, At::read(to, present)), present);
 }
 
-/// Adds a multiple of two vectors of complex elements of x to the elements at `to`. add_complex_sums() in
+/// Adds a multiple of the complex elements in two vectors to the elements at `to`. add_complex_sums() in
 /// tile_loops.hpp tells why `alpha_is_real` is a template parameter.
 template <class Real, bool is_whole, bool alpha_is_real>
 inline void add_complex_multiple(const Real* x, int present, const Real* factors, const Real* alpha, Real* to) {
@@ -208,7 +208,7 @@ void rotate(const StridedVector<Real>& x, const StridedVector<Real>& y, Real cos
             rotate_pair(x.data[i * x.increment * width + part], y.data[i * y.increment * width + part], cosine, sine);
 }
 
-/// Returns the address of each row, for rows at equal distances.
+/// A function that returns the address of a row, for rows at equal distances.
 template <class Real>
 struct StridedRows {
     const Real* data;
@@ -216,8 +216,8 @@ struct StridedRows {
     const Real* operator()(int row) const { return data + row * of_row; }
 };
 
-/// Returns the address of each row, for fewer rows than a vector has numbers. Copies of the last row replace the
-/// missing rows.
+/// A function that returns the address of a row, for fewer rows than a vector has numbers. The last row takes the
+/// place of the missing rows.
 template <class Real>
 struct PaddedRows {
     const Real* of[lanes<Real>];
@@ -273,7 +273,7 @@ inline constexpr int vectors_at_once = lanes<Real> == 16  ? 1
                                        : lanes<Real> == 8 ? 2
                                                           : 4;
 
-/// Returns the address of each row that belongs to the vector with the index `vector`.
+/// A function that returns the address of a row, counted from the first row of the vector with the index `vector`.
 template <class Real, class Rows>
 struct RowsOfVector {
     const Rows& rows;

@@ -214,7 +214,7 @@ void sum_interleaved(const Terms& terms, const StridedVector<const Real>& a, con
                 terms.add(load_as_doubles(of_a + v * lanes<double>), load_as_doubles(of_b + v * lanes<double>),
                           sum[v], lost[v]);
         };
-        // Without this, sums of numbers outside the second cache take up to three times as long.
+        // Without prefetching, sums of numbers outside the second-level cache take up to three times as long.
         const auto prefetch = [](const Real* from) {
             constexpr int ahead = 2048 / static_cast<int>(sizeof(Real));
             constexpr int line = 64 / static_cast<int>(sizeof(Real));

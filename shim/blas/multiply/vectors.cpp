@@ -210,8 +210,8 @@ class MatrixVectorProduct {
         }
     }
 
-    /// Replaces -0 by 0 in the sums of rows for which the triangle lacks terms, as a matrix product does. So whether
-    /// a sum is -0 does not depend on the zeros of a triangle.
+    /// Replaces -0 by 0 in sums that lack terms because A is triangular, as a product of matrices does. Otherwise the
+    /// zeros beside the triangle could change the sign of a sum that is 0.
     void make_zeros_positive(IndexRange rows, IndexRange columns, Real* sums) const {
         for (std::int64_t n = 0; n < rows.count() * width(); ++n) {
             const std::int64_t row = rows.begin + n / width();
