@@ -51,7 +51,7 @@ struct Plan {
     bool operator==(const Plan&) const = default;
 };
 
-/// Plans how to run a call in the decided precision. `floor` is the strictest of all floors in force.
+/// Plans how to run a call in the decided precision. `floor` is the lowest precision that all floors in force allow.
 Plan plan_request(const PlanRequest& request, const policy::Decision& decision, policy::Floor floor,
                   const Environment& environment, const policy::Policy& policy);
 

@@ -1,5 +1,5 @@
-// The second and third step of a cuBLAS call: the decision, and the plan to honour it. Each call site keeps a plan,
-// in one word.
+// The second and third step of a cuBLAS call: the decision at which precision it runs, and the plan how to run it so.
+// Each call site keeps a plan for later calls, in one 64-bit word (plan_key.hpp).
 #pragma once
 
 #include "shim/cublas/plan_request.hpp"
@@ -51,9 +51,9 @@ ExecutionOutcome done_as_planned(const Site& site, const Plan& plan);
 /// reason why.
 ExecutionOutcome done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
-/// Returns the key of the recording's row in which the express lane counts later calls with these arguments by the
-/// kept plan. Returns an empty key if the call site does not keep this plan, or if this call failed or did not run as
-/// planned.
+/// Returns the key of the recording's row in which later calls with these arguments are counted, if they take the
+/// short path of express.cpp. Returns an empty key if the call site does not keep this plan, or if this call failed
+/// or did not run as planned.
 ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
                              const ExecutionOutcome& done, std::uint32_t change_count);
 
