@@ -68,8 +68,8 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     LoadedObject* caller_behind_shim = from_ourselves ? running_library() : nullptr;
     Site* site = find_known_site(entry, return_address, caller_behind_shim);
     if (site == nullptr) {
-        // forget_unloaded_objects() also notices unloads that bypass the shim's dlclose, by the C library or by a
-        // library that is bound to another dlclose.
+        // Some unloads bypass the shim's dlclose: those by the C library, and by a library that is bound to another
+        // dlclose. They are noticed here.
         forget_unloaded_objects();
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }
