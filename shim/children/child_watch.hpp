@@ -1,5 +1,6 @@
-// Notes, for `fp32shim verify`, the programs that a recorded process starts and in which the shim will not be
-// loaded. If nothing is recorded, the check in children/exec_hooks.cpp costs one memory read.
+// Notes, for `fp32shim verify`, unseen children: programs that a recorded process starts and whose products will not
+// be recorded with its own, for example because the shim will not be preloaded into them. If nothing is recorded,
+// the check in children/exec_hooks.cpp costs one memory read.
 //
 // A run is a program that `fp32shim run` started, with all processes that come from it. They share the run's file
 // for children, in which they note unseen programs and leave marks: lists of the files that a process had loaded.

@@ -1,5 +1,5 @@
-// The settings by which cuBLAS emulates float64 products: the number of bits to keep, and the address to which cuBLAS
-// writes how many bits a product kept.
+// The settings by which cuBLAS emulates float64 products: the number of mantissa bits to keep, and the address to
+// which cuBLAS writes how many bits a product kept.
 #pragma once
 
 #include <array>

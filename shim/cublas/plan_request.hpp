@@ -13,7 +13,7 @@ namespace fp32shim::cublas {
 /// The treatment of a product, which depends on the type of its operands.
 enum class OperandTreatment : std::uint8_t {
     governed,
-    as_called,   ///< float64: the product is counted, and changed only by rules that name it
+    as_called,   ///< float64: the product is counted, and changed only by rules that ask for a format of float64
     observed,    ///< narrower than float32: the product is counted; in half products, the type in which they add may
                  ///< be changed
     not_at_all,  ///< integers: the product is not counted

@@ -16,15 +16,15 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
 Plan plan_decision(const Site& site, const Product& product, const policy::Decision& decision,
                    const Settings& in_force);
 
-/// Returns the plan that the call site keeps for calls like this one, or nullptr if it keeps none. Always returns
-/// nullptr while audits are on.
+/// Returns the plan that the call site keeps for calls with the key of `product`, or nullptr if it keeps none. While
+/// audits are on, call sites of products keep no plan.
 inline const Plan* kept_plan(const Site& site, const Product& product) {
     const std::uint64_t kept = site.cublas.plan.load(std::memory_order_acquire);
     const bool is_kept = product.key != key_unknown && (kept & (kept_bit | key_mask)) == (kept_bit | product.key);
     return is_kept ? &plan_by_number(kept >> number_shift & number_mask) : nullptr;
 }
 
-/// Makes a plan. The call site keeps it if it is valid for all calls like this one.
+/// Makes a plan. The call site keeps it if it is valid for all calls with the key of `product`.
 template <class Describe>
 Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
     policy::MatmulCall call;

@@ -99,7 +99,7 @@ bool stays_bound(Site& site) {
     const std::uint64_t stamp = load_generation();
     if (site.binding_stamp.load(std::memory_order_relaxed) == stamp) return true;
     const FunctionBinding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
-    // If no importer is left, the call site keeps its provider as long as the provider is loaded.
+    // If no object that imports the function is left, the call site keeps its provider while that is loaded.
     const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
                                             : elf::is_in_loader_list(site.provider->map) &&
                                                   loaded_object(site.provider->map) == site.provider;

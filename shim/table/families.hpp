@@ -110,7 +110,7 @@ enum class StateEffect : std::uint8_t {
     graph_launched,   ///< launches a graph; `at` is the graph
     kernel_in_graph,  ///< adds or changes a kernel node of a graph; `at` is the node's parameters
     node_in_graph,    ///< adds or changes a graph node of any kind; `at` is the node's parameters
-    address_found,    ///< looks up a function of the driver; `at` is the place for its address
+    address_found,    ///< looks up a function of the driver; `at` is where its address is stored
 };
 
 constexpr int max_words = 24;  ///< the highest number of integer-class arguments that the shim can pass to a function

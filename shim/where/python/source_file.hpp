@@ -25,7 +25,7 @@ struct SourceFile {
 
 /// Returns a source file. Returns nullptr, and prints one line on stderr once per process, if the file cannot be
 /// read, is not a regular file, is empty, or is larger than 4 MiB, or if 256 files were already read. Also does so
-/// if the file is newer than the process, because Python may be running the lines of an older version. The first
+/// if the file was changed after the shim read its settings, because Python may be running older lines. The first
 /// call for a file reads it; later calls make no system call. Thread-safe, lock-free, async-signal-safe.
 const SourceFile* source_file(std::string_view path);
 
