@@ -1,5 +1,5 @@
-// Defines fp32shim_govern, the C++ part of the gate. It forwards calls that need not be governed, and hands all
-// others to blas/, cublas/ or kernels/.
+// Defines fp32shim_govern, which the gate calls: the assembly code that saves the arguments of an intercepted call.
+// fp32shim_govern forwards calls that need not be governed, and hands all others to blas/, cublas/ or kernels/.
 #include "shim/blas/govern/express.hpp"
 #include "shim/blas/govern/govern.hpp"
 #include "shim/blas/product.hpp"
@@ -17,13 +17,16 @@ extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, fp32shim:
     carry_out_waiting_command();
     const std::uint32_t change_count = settings_change_count();  // must be read before the settings
     const Settings& in_force = settings();
-    // A stand-in has another signature than the called function, so the gate cannot jump to it.
+    // If no library has a batch function, the shim computes the batch by a function for single products. That
+    // function has another signature, so the gate cannot jump to it.
     const bool stands_in = site->runs_batch_one_by_one();
-    // If the call site's target was set under older settings, a call may be governed needlessly, which does no harm.
+    // The call site's target may have been set under older settings. Then calls that pass this check are governed
+    // needlessly, which does no harm.
     if (!stands_in &&
         (in_force.forward_everything || !site->is_blas || site->forwards_while_bound.load(std::memory_order_relaxed)))
         return untouched;
-    // A function with a bare name, such as `sgemm`, may be one of any library, so its arguments are checked first.
+    // A function with a bare name, such as `sgemm`, may belong to a library that is no BLAS, so its arguments are
+    // checked first.
     if (!stands_in && site->function->convention == CallingConvention::bare &&
         !blas::arguments_look_like_pointers(*site->function, *frame))
         return untouched;

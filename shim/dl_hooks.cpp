@@ -88,9 +88,9 @@ void* entry_point_for(const char* name, void* found) {
     return found;
 }
 
-/// Returns true if a lookup with RTLD_NEXT from this caller finds an entry point of the shim. The caller is then
-/// another preloaded library that wraps a product. An entry point for direct calls would find this wrapper as its
-/// provider, so the caller has to get an entry point for the next definition after the shim's.
+/// Returns true if a lookup with RTLD_NEXT from this caller finds an exported entry point of the shim. The caller is
+/// then another preloaded library that wraps the function. The exported entry point would call this wrapper, so the
+/// caller has to get an entry point that calls the next definition after the shim's.
 bool next_is_entry_point(const char* name, std::uintptr_t return_address) {
     const elf::ReadGuard reading;
     return find_by_rtld_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
@@ -167,7 +167,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
         return must_find_real_function(find_function(name), return_address) ? found : entry_point_for(name, found);
     // No other object has the name, so the lookup has to fail as it does in the loader. The real function fails and
     // sets dlerror, which then names this library as the place that was searched. RTLD_NEXT depends on the return
-    // address, so this call must not become a jump.
+    // address, so the compiler must not make this a tail call.
     void* nothing = real_lookup(RTLD_NEXT, name, version);
     asm volatile("" : "+r"(nothing));
     return handle == RTLD_NEXT || handle == RTLD_DEFAULT ? nothing : nullptr;

@@ -14,7 +14,7 @@
 namespace fp32shim {
 namespace {
 
-/// Notes the loaded objects in the recording, or in a mark in the run's file. Changes nothing that products need,
+/// Notes the loaded objects in the recording, or by write_loaded_files_mark(). Changes nothing that products need,
 /// because the program may still call products afterwards. Uses nothing that is destroyed before the process ends.
 /// Async-signal-safe.
 void record_loaded_files_at_exit() {

@@ -40,8 +40,8 @@ bool record_jax_product(const char* library, const char* line, const char* where
             return true;
         }
         record::parse_onednn_line(system::view(line), execution);
-        // This is noted before the product is recorded, and permanently, because later recordings of this process and
-        // of forked children do not have the product's row.
+        // The lower format is noted for the object, and not only in the product's row, because later recordings of
+        // this process and of forked children do not have that row.
         if (execution.actual != policy::AppliedFormat::fp32 && execution.actual != policy::AppliedFormat::fp64)
             onednn::note_findings(*object, record::format::object_has_narrow_jax);
     }
@@ -54,9 +54,9 @@ bool record_jax_product(const char* library, const char* line, const char* where
 
 /// fp32shim_jax.py calls this function. If `line` is nullptr, the call announces that from now on, each product of
 /// each program that the XLA in `library` compiles for a CPU will be reported. Otherwise `line` is a product, or a
-/// program whose products are not known, in the form in which oneDNN prints executions. `where` is the program's
-/// line; empty if it is unknown. The result is 0 if the library is not found, or if `line` is nullptr and the
-/// settings ask for no such reports; otherwise it is 1.
+/// program whose products are not known, in the form in which oneDNN prints executions. `where` is the line of
+/// Python that led to it; empty if it is unknown. The result is 0 if the library is not found, or if `line` is
+/// nullptr and the settings ask for no such reports; otherwise it is 1.
 // NOLINTNEXTLINE(readability-identifier-naming): the underscore says that the function is private
 extern "C" __attribute__((visibility("default"))) int _fp32shim_jax(const char* library, const char* line,
                                                                     const char* where) {

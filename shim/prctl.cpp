@@ -27,7 +27,7 @@ void leave_counter_for_clock() {
     constexpr std::uint64_t without_recording = 1'000'000'000;
     record::Recording* recording = own_recording();
     record::use_kernel_clock(recording == nullptr ? without_recording : recording->ticks_rate());
-    settings_changed();  // stops the express lane from reading the counter for events
+    settings_changed();  // makes calls leave the short path (express lane) that reads the counter for events
 }
 
 /// Takes this thread's scratch memory, because taking it later may kill the process.
@@ -39,8 +39,8 @@ void prepare_scratch(std::size_t bytes) {
     scratch.release();
 }
 
-/// Prepares for a filter of system calls, which may forbid new threads. The program may set the filter by a call that
-/// does not come here. But unless the program is privileged, it has to set `no_new_privs` first, usually by prctl.
+/// Prepares for a filter of system calls, which may forbid new threads. The program may set the filter by a system
+/// call of its own. But unless the program is privileged, it has to set `no_new_privs` first, usually by prctl.
 void prepare_for_filter() {
     constexpr std::size_t enough_for_one_thread = std::size_t{16} << 20;
     record::stop_amx_queries();

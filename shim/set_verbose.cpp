@@ -1,6 +1,6 @@
 // Defines the functions by which a program changes the verbose mode of oneDNN: oneDNN's own functions, and those that
 // torch.backends.mkldnn.verbose and intel_extension_for_pytorch.verbose call. The mode that the program sets decides
-// what the program sees. In every mode, oneDNN tells the shim what it executes.
+// which lines of oneDNN the program sees. The shim gets the lines about executions in every mode.
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/onednn/copies.hpp"

@@ -288,8 +288,8 @@ bool has_children_file() {
 }
 
 /// Programs that multiply nothing and that a run may start thousands of times. They are recognised only in the
-/// folders of the system, because elsewhere a name proves little. Every other program leaves a mark. Equal marks are
-/// written once, so this list need not be complete.
+/// folders of the system, because elsewhere a name proves little. Every other program leaves a list of its loaded
+/// files, a mark. Equal marks are written once, so this list of tools need not be complete.
 constexpr std::string_view tools[] = {
     "ar",      "as",      "awk",      "basename", "bash",   "busybox",  "cat",         "cc1",      "cc1plus",
     "chmod",   "chown",   "collect2", "cp",       "cpp",    "cut",      "dash",        "date",     "df",
@@ -420,8 +420,8 @@ void write_loaded_files_mark() {
         enable_getenv_bypass_check();
         mark.mark_onednn_log_requested();
     }
-    // If the settings were read but nothing is recorded, perhaps the log could not be opened. So the request is noted
-    // only if the settings were not read.
+    // If the settings were read without a recording, perhaps because it could not be opened, no kernels were
+    // recorded, whatever the variable says. So the request is noted only if the settings were not read.
     if (known_settings() == nullptr && value_at_start("FP32_MATMUL_KERNELS") == "1") {
         enable_driver_bypass_check();
         mark.mark_kernel_log_requested();
@@ -441,8 +441,8 @@ void count_missed_mark() {
 }
 
 void record_children_file(record::Recording& recording) {
-    // If `fp32shim run` waits for the run's end, it has made the file, and marks the recordings at the end if it is
-    // needed. So this process marks nothing.
+    // If `fp32shim run` waits for the run's end, it has made the file. At the end it notes the file in the
+    // recordings, unless the file is empty. So this process notes nothing.
     if (!start.run.is_awaited && has_children_file()) recording.mark_children_file();
 }
 
@@ -476,8 +476,8 @@ void keep_children_file_open() {
     if (!watches_children() || start.run.children_path.empty() || has_another_root.load(std::memory_order_relaxed))
         return;
     const system::SignalHold hold;
-    // Keeps the file open and not its folder, because a descriptor of a folder outside would let the program escape
-    // from a jail.
+    // The file is kept open, and not its folder, because a descriptor of a folder outside the new root would let the
+    // program escape from a jail.
     const int file = record::open_children_file(children_file_of_run());
     if (file >= 0) children_file.keep(file);
     has_another_root.store(true, std::memory_order_relaxed);

@@ -1,5 +1,9 @@
-// Notes the programs that a recorded process starts and that the shim will not see, for `fp32shim verify`. In a
-// process without a recording, the check in children/exec_hooks.cpp costs one memory read.
+// Notes, for `fp32shim verify`, unseen children: programs that a recorded process starts and whose products will not
+// be recorded with its own, for example because the shim will not be preloaded into them. If nothing is recorded,
+// the check in children/exec_hooks.cpp costs one memory read.
+//
+// A run is a program that `fp32shim run` started, with all processes that come from it. They share the run's file
+// for children, in which they note unseen programs and leave marks: lists of the files that a process had loaded.
 #pragma once
 
 #include "record/inspect_program.hpp"
@@ -42,14 +46,14 @@ bool watches_children();
 /// caller then makes a recording when the process ends, so that its loaded objects are known.
 bool must_create_recording();
 
-/// Leaves a mark in the run's file. It lists the files loaded by this process, which has no recording, or has a
+/// Leaves a mark in the run's file: a list of the files loaded by this process, which has no recording, or has a
 /// recording under another name than its environment gave at the start. Does nothing in a process that belongs to no
-/// run. Does nothing in a well-known tool without products, such as a shell, unless another library is preloaded into
-/// it. Async-signal-safe.
+/// run. Does nothing in a well-known tool without products, such as a shell, unless another library is preloaded
+/// into it. Async-signal-safe.
 void write_loaded_files_mark();
-/// Counts this process once in the run's file if it would have to leave a mark. Is called if may_have_crashed() is
-/// true, because the loaded files must not be examined then. Does nothing if the process has a recording.
-/// Async-signal-safe.
+/// If this process would have to leave a mark, counts it in the run's file instead, once. Is called if
+/// may_have_crashed() is true, because the loaded files must not be examined then. Does nothing if the process has a
+/// recording. Async-signal-safe.
 void count_missed_mark();
 /// Notes in the recording that there is a file for the children of its run, which `fp32shim verify` has to read too.
 /// Is called when the process ends. Async-signal-safe.

@@ -24,7 +24,8 @@ Device current_device();
 /// Returns the compute capabilities of all devices that the process can use, each once, and then 0.
 std::array<std::int32_t, 9> compute_capabilities();
 
-/// The functions of the driver that audits and GPU timers call. A member is nullptr if the driver lacks the function.
+/// The functions of the driver that audits (second computations of a product, for comparison) and GPU timers call. A
+/// member is nullptr if the driver lacks the function.
 struct CudaDriver {
     const LoadedObject* object = nullptr;  ///< the driver; nullptr if there is no driver, and then all functions are
                                            ///< nullptr

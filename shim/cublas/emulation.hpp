@@ -1,5 +1,5 @@
-// The settings by which cuBLAS emulates float64 products: the number of bits to keep, and the address to which cuBLAS
-// writes how many bits a product kept.
+// The settings by which cuBLAS emulates float64 products: the number of mantissa bits to keep, and the address to
+// which cuBLAS writes how many bits a product kept.
 #pragma once
 
 #include <array>
@@ -10,12 +10,13 @@
 
 namespace fp32shim::cublas {
 
-/// The detail that is recorded for a call whose rule has mantissa_bits, if the library did not take this setting.
+/// The text that is recorded for a call if the policy's rule for it sets mantissa_bits, but the library refused that
+/// number.
 inline constexpr std::string_view mantissa_bits_not_set = "cuBLAS did not take the rule's mantissa_bits";
 
-/// Makes a call while the handle is set to keep exactly `bits` bits, and then restores the program's settings. Sets
-/// `is_set` to true. If the library does not take the number, makes the call under the program's settings, and sets
-/// `is_set` to false. Precondition: the handle's lock is held.
+/// Sets the handle to keep exactly `bits` bits, makes a call, and then restores the program's settings. Sets `is_set`
+/// to true. If the library refuses the number, makes the call under the program's settings, and sets `is_set` to
+/// false. Precondition: the handle's lock is held.
 template <class Call>
 std::int32_t call_with_mantissa_bits(Handle handle, const Library& library, std::int32_t bits, bool& is_set,
                                      const Call& call) {
@@ -80,8 +81,8 @@ class EmulationDescriptor {
     alignas(16) std::array<std::uint64_t, 32> words_{};  // large enough for every version of the descriptor
 };
 
-/// Returns the address for the number of bits that the program has set in a product's descriptor, or nullptr if it
-/// has set none.
+/// Returns the address that the program has set in a product's descriptor, so that cuBLAS writes the number of kept
+/// bits there. Returns nullptr if the program has set none.
 inline std::int32_t* program_count_pointer(const Library& library, const void* desc) {
     const void* own = nullptr;
     std::int32_t* address = nullptr;

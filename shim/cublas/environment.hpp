@@ -25,7 +25,7 @@ Environment read_environment(const char* const* entries);
 Environment environment_in_force();
 
 /// Reads the environment unless cuBLAS has read it already. Must be called at each new call site of cuBLAS, before
-/// the call. `call_makes_handle` is true if the call makes a handle. If a value is new, counts a change of settings,
+/// the call. `call_makes_handle` is true if the call makes a handle. If a variable is set, calls settings_changed(),
 /// so that calls are planned again.
 void refresh_environment_in_force(bool call_makes_handle);
 

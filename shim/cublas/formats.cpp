@@ -148,11 +148,11 @@ WantedFormat wanted_format(const Decision& decision, Format asked, Format withou
     const Format lowest = lowest_allowed(floor, policy.allow_bf16x9);
     if (asked >= lowest) return {asked, decision.reason};
     if (without_algorithm >= lowest) return {without_algorithm, Reason::floor, true};
-    // A floor of BF16x9 does not ask for emulation. A call below this floor runs in FP32, which every device has.
+    // A floor of BF16x9 does not ask for emulation. A call that it does not allow runs in FP32, which every GPU has.
     return {lowest == Format::bf16x9 ? Format::fp32 : lowest, Reason::floor};
 }
 
-/// If the call cannot be changed to run in the wanted format, replaces this format by the next stricter one in which
+/// Returns `wish`. If the call cannot be changed to run in that format, returns the next more precise format in which
 /// the call can run.
 WantedFormat nearest_reachable_wish(const RequestedPrecision& asked, const Environment& environment,
                                     WantedFormat wish) {
@@ -359,8 +359,8 @@ CallChange plan_change_of_float64(const RequestedPrecision& asked, const Environ
     }
     if (wish == as_called) return change;  // only the number of bits changes
 
-    // According to the manual, PEDANTIC computes all phases in float64. About the environment variables, the manual
-    // says only that they enable emulation, so only PEDANTIC is assumed to override them.
+    // According to the manual, PEDANTIC computes all phases in float64. The manual does not tell what overrides the
+    // environment variables that enable emulation, so the shim assumes that only PEDANTIC does.
     const bool pedantic = !is_lowered && environment.emulates_fp64;
     change.format = wish;
     change.how = asked.compute_type == 0 ? record::How::math_mode : record::How::compute_type;

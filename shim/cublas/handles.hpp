@@ -112,9 +112,9 @@ std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, 
     return status;
 }
 
-/// Holds a handle's lock until release() or the end of the block. Does nothing if `record` is nullptr. No exception
-/// passes through cuBLAS. The guard also disables cancellation of the thread, which would leave the lock held and the
-/// mode changed.
+/// Holds a handle's lock until release() or the end of the block. Does nothing if `record` is nullptr. The guard also
+/// disables cancellation of the thread, which would leave the lock held and the mode changed. Exceptions could not do
+/// that, since none passes through cuBLAS.
 class HandleLockGuard {
   public:
     explicit HandleLockGuard(HandleRecord* record) : record_(record) {

@@ -69,7 +69,7 @@ DescribedAlgorithm ask_about(const Library& library, const Algorithm64& algorith
         const bool is_told = library.algo_configuration.call_keeping_errno(algorithm.data(), part.attribute, &value,
                                                                            part.bytes, &written) == status_success;
         if (is_told) known.configuration.*part.value = value;
-        if (!is_told && part.letter == 0) return known;  // without an id (letter 0), an algorithm is not valid
+        if (!is_told && part.letter == 0) return known;  // letter 0 is the id, which every valid algorithm has
     }
     known.word = policy::format_algorithm(known.configuration);
     return known;

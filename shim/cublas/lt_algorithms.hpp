@@ -41,8 +41,8 @@ bool recall_search_conditions(const Algorithm64& algorithm, SearchConditions& fo
 
 /// An algorithm that the shim's own search found to replace the program's algorithm.
 struct ReplacementAlgorithm {
-    std::uint64_t exists = 0;  ///< 0 if the search found no algorithm; the number has 64 bits, since caches keep
-                               ///< whole words
+    std::uint64_t exists = 0;  ///< 1, or 0 if the search found no algorithm; has 64 bits, since the cache that stores
+                               ///< this struct consists of 64-bit words
     Algorithm64 algorithm{};
 };
 void remember_replacement(std::uint64_t key, const ReplacementAlgorithm& replacement);
@@ -59,8 +59,8 @@ struct DescribedAlgorithm {
 /// its answer. Thread-safe, lock-free.
 DescribedAlgorithm describe_algorithm(const Library& library, const Algorithm64& algorithm);
 
-/// Returns `limits` without those that cannot matter in this library. Only some versions of cuBLAS have an algorithm
-/// that is known to be wrong, so for other versions `avoids_known_wrong` becomes false.
+/// Returns `limits` without those that have no effect in this library: `avoids_known_wrong` becomes false if this
+/// version of the library has no algorithm that is known to give wrong results.
 policy::AlgorithmLimits effective_limits(const Library& library, policy::AlgorithmLimits limits);
 
 /// Returns true if the algorithm is within the limits. If there are no limits, the library is not asked.

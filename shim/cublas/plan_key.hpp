@@ -1,4 +1,5 @@
-// The key of a kept plan. CublasSite::plan packs the key and the plan's number into one word:
+// A plan says how the shim changes a call. A call site keeps one plan for its later calls, under a key of what the
+// plan depends on. CublasSite::plan packs the key and the plan's number into one word:
 //
 //     bits 0-15   the lower bits of settings_change_count
 //          16-23  the compute capability of the handle's device
@@ -9,8 +10,8 @@
 //          43     1 if the algorithm allows FP16
 //          48-59  the number of the plan
 //          60     1 if a plan is kept
-//          61     1 if the express lane is open (express.cpp)
-//          62     1 if calls on the express lane are recorded
+//          61     1 if calls with this key may take the short path of express.cpp, the express lane
+//          62     1 if calls on that path are recorded
 #pragma once
 
 #include <cstdint>

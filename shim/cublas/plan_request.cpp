@@ -22,9 +22,9 @@ void set_outcome(Plan& plan, Format format, Reason reason, const Environment& en
 }
 
 /// A protected library, recognised by the beginning of its file name. Only a rule that names the library may lower
-/// its calls. cuSOLVER, MAGMA and torch's linear algebra refine their results, and rely on more precision than their
-/// products seem to need. cuDNN and cuTENSOR have their own TF32 settings, which programs set, and call cublasLt only
-/// for some products.
+/// the precision of its calls. cuSOLVER, MAGMA and torch's linear algebra refine their results, and rely on more
+/// precision than their products seem to need. cuDNN and cuTENSOR have their own TF32 settings, which programs set,
+/// and call cublasLt only for some products.
 struct ProtectedCaller {
     std::string_view prefix;
     Reason reason;
@@ -129,7 +129,7 @@ Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
     plan.change = {};
     plan.accumulator = plan.accumulator_as_called;
     if (plan.applied == policy::AppliedFormat::unchanged)
-        plan.reason = reason;  // this is the plan of a half product, which has no format
+        plan.reason = reason;  // the plan of a float16 or bfloat16 product has no format that could be set
     else
         set_outcome(plan, plan.asked, reason, environment);
     return plan;

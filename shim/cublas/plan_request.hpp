@@ -13,7 +13,7 @@ namespace fp32shim::cublas {
 /// The treatment of a product, which depends on the type of its operands.
 enum class OperandTreatment : std::uint8_t {
     governed,
-    as_called,   ///< float64: the product is counted, and changed only by rules that name it
+    as_called,   ///< float64: the product is counted, and changed only by rules that ask for a format of float64
     observed,    ///< narrower than float32: the product is counted; in half products, the type in which they add may
                  ///< be changed
     not_at_all,  ///< integers: the product is not counted
@@ -51,7 +51,7 @@ struct Plan {
     bool operator==(const Plan&) const = default;
 };
 
-/// Plans how to run a call in the decided precision. `floor` is the strictest of all floors in force.
+/// Plans how to run a call in the decided precision. `floor` is the lowest precision that all floors in force allow.
 Plan plan_request(const PlanRequest& request, const policy::Decision& decision, policy::Floor floor,
                   const Environment& environment, const policy::Policy& policy);
 

@@ -1,5 +1,5 @@
-// The second and third step of a cuBLAS call: the decision, and the plan to honour it. Each call site keeps a plan,
-// in one word.
+// The second and third step of a cuBLAS call: the decision at which precision it runs, and the plan how to run it so.
+// Each call site keeps a plan for later calls, in one 64-bit word (plan_key.hpp).
 #pragma once
 
 #include "shim/cublas/plan_request.hpp"
@@ -16,15 +16,15 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
 Plan plan_decision(const Site& site, const Product& product, const policy::Decision& decision,
                    const Settings& in_force);
 
-/// Returns the plan that the call site keeps for calls like this one, or nullptr if it keeps none. Always returns
-/// nullptr while audits are on.
+/// Returns the plan that the call site keeps for calls with the key of `product`, or nullptr if it keeps none. While
+/// audits are on, call sites of products keep no plan.
 inline const Plan* kept_plan(const Site& site, const Product& product) {
     const std::uint64_t kept = site.cublas.plan.load(std::memory_order_acquire);
     const bool is_kept = product.key != key_unknown && (kept & (kept_bit | key_mask)) == (kept_bit | product.key);
     return is_kept ? &plan_by_number(kept >> number_shift & number_mask) : nullptr;
 }
 
-/// Makes a plan. The call site keeps it if it is valid for all calls like this one.
+/// Makes a plan. The call site keeps it if it is valid for all calls with the key of `product`.
 template <class Describe>
 Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
     policy::MatmulCall call;
@@ -51,9 +51,9 @@ ExecutionOutcome done_as_planned(const Site& site, const Plan& plan);
 /// reason why.
 ExecutionOutcome done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
-/// Returns the key of the recording's row in which the express lane counts later calls with these arguments by the
-/// kept plan. Returns an empty key if the call site does not keep this plan, or if this call failed or did not run as
-/// planned.
+/// Returns the key of the recording's row in which later calls with these arguments are counted, if they take the
+/// short path of express.cpp. Returns an empty key if the call site does not keep this plan, or if this call failed
+/// or did not run as planned.
 ExpressKey express_key_after(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
                              const ExecutionOutcome& done, std::uint32_t change_count);
 

@@ -1,5 +1,5 @@
-// Support for PyTorch's at::NoTF32Guard. Code inside the guard (pinv, batched LU, the gradient of SVD) keeps float32,
-// whatever the program allows elsewhere.
+// Support for PyTorch's at::NoTF32Guard. While such an object exists (in pinv, batched LU, the gradient of SVD),
+// PyTorch keeps float32 on this thread, whatever the program allows elsewhere.
 #pragma once
 
 #include "shim/entry/site.hpp"

@@ -28,8 +28,8 @@ constexpr record::KernelJudgement unknown =
 /// keeps the addresses of driver functions that it looked up past the shim.
 constinit std::atomic<bool> misses_kernels{false};
 
-/// The recording that was in force at the first launch. A graph that is replayed after a reload, under a later
-/// recording, may have been made before that recording began. Then the later recording lacks the graph's kernels.
+/// The recording that was in force at the first launch. If the settings are read again, another recording may begin.
+/// It lacks the kernels of graphs that were made before it began, even if these graphs are replayed later.
 constinit std::atomic<const record::Recording*> first_recording{nullptr};
 
 /// Returns true if this thread runs a product of cuBLAS that the shim governs, and the library of the product makes
@@ -147,8 +147,8 @@ void note_listed(const Site& site, const Frame& frame) {
         if (const char* name = nullptr; name_of(&name, handles[i]) == 0) note_kernel(handles[i], module, name);
 }
 
-/// The program has asked the driver for the address of one of its functions. Replaces the driver's answer by the
-/// address of the shim's entry point for the function.
+/// Is called when the program has asked the driver for the address of a driver function. Replaces the driver's
+/// answer by the address of the shim's entry point for that function.
 void replace_address(const Site& site, const Frame& frame, const Settings& in_force) {
     void*& address = *argument<void**>(frame, 1);
     const std::string_view wanted = system::view(argument<const char*>(frame, 0));
@@ -169,7 +169,7 @@ void replace_address(const Site& site, const Frame& frame, const Settings& in_fo
         address = entry;
         return;
     }
-    // The table has another version of the function, or no entry point is left.
+    // The table `functions` has only other versions of this function, or no entry point is left.
     if (is_seen) mark_kernels_missed(in_force);
 }
 

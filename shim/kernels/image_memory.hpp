@@ -1,4 +1,4 @@
-// Reads the bytes of an image that a program has handed to the CUDA driver.
+// Reads the bytes of an image (code for GPUs) that a program has handed to the CUDA driver.
 #pragma once
 
 #include <cstddef>

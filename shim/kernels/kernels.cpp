@@ -161,8 +161,8 @@ ImageLocation locate_image(const void* address) {
 std::optional<TensorFormats> formats_of(GpuImage& image, const Kernel& kernel) {
     if (image.is_of_nvidia) return std::nullopt;
     if (!image.is_scanned && image.address != nullptr) {
-        // The image is copied first, because dlclose waits only briefly, so the object may be gone before the scan
-        // ends.
+        // The image is copied first, because a dlclose in another thread waits only briefly for `reading`, so the
+        // object may be gone before the scan ends.
         std::optional<ImageCopy> copy;
         {
             const elf::ReadGuard reading;
@@ -253,9 +253,9 @@ const KernelJudgement& judgement_of(Kernel& kernel) {
     record::KernelEvidence evidence{kernel.name, std::nullopt};
     if (kernel.image != nullptr) evidence.formats = formats_of(*kernel.image, kernel);
     *made = record::judge_kernel(evidence);
-    // The table of names is about kernels of known libraries. If neither the library nor the code shows that a kernel
-    // is one of them, its name does not prove that it multiplies in float32. But a name that tells a lower format is
-    // believed.
+    // The names in record/kernels/names.def are those of kernels of known libraries. If neither the library nor the
+    // code shows that a kernel is one of them, its name does not prove that it multiplies in float32. But a name
+    // that tells a lower format is believed.
     const GpuImage* const image = kernel.image;
     const bool is_known = image != nullptr && (image->is_of_nvidia || (evidence.formats && image->doubt.empty()));
     if (!is_known && !is_below_fp32(made->applied))

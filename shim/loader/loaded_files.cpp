@@ -20,10 +20,10 @@
 namespace fp32shim {
 namespace {
 
-/// The files of libraries that the program closed while this process had no recording. Each file is in the list once.
-/// The bindings of a library cannot be read after it is unloaded. When a recording begins, the list is written into
-/// it; a process without a recording writes the list into its mark (record::UnrecordedProcessMark). Lock-free,
-/// async-signal-safe. Never shrinks.
+/// The files of libraries that the program closed while this process had no recording. Each file is in the list
+/// once. After a library is unloaded, its references can no longer be examined. When a recording begins, the list is
+/// written into it; a process without a recording writes the list into its mark (record::UnrecordedProcessMark).
+/// Lock-free, async-signal-safe. Never shrinks.
 class ClosedLibraryList {
   public:
     struct ClosedLibrary {
@@ -237,8 +237,8 @@ bool is_loaded(const record::LoadedFile& file) {
     return false;
 }
 
-/// Adds the files of all loaded objects and of closed libraries to `list`. Tells `notes` if a lookup bypassed the
-/// shim, and if the list is incomplete. Precondition: an elf::ReadGuard is held.
+/// Adds the files of all loaded objects and of closed libraries to `list`. Notes in `notes` whether dlsym gave the
+/// program a function past the shim, and whether the list is incomplete. Precondition: an elf::ReadGuard is held.
 template <class List, class Notes>
 void add_all_files(List& list, Notes& notes) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);

@@ -108,8 +108,8 @@ LoadedObject* loaded_object(const link_map* map) {
     if (LoadedObject* known = find_record(head, map)) return known;
     const std::string_view name = elf::name_of(map);
     LoadedObject* fresh = nullptr;
-    // If another thread was faster, the search is repeated, because callers would not be recognised if an object had
-    // two records.
+    // If another thread has added a record meanwhile, the search is repeated, because an object must have only one
+    // record: callers are compared by the address of their record.
     for (;;) {
         if (LoadedObject* known = find_record(head, map)) return known;
         if (LoadedObject* known = take_over_record(head, map, name)) return known;

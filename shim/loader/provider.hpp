@@ -30,9 +30,9 @@ struct FunctionBinding {
 
 /// Returns the library and address that a call of `function` by `caller` reaches. `caller` is nullptr for code
 /// outside every object. Searches the global scope, then, in load order, the scopes of objects opened by dlopen that
-/// contain the caller. Uses the symbol version of the caller's import. A caller that does not import the name (a tail
-/// call through a wrapper, a function pointer, JIT code) gets the provider that the importers share. Never returns an
-/// entry point of the shim. Thread-safe, takes no lock, calls nothing of the loader.
+/// contain the caller. Uses the symbol version of the caller's import. If the caller does not import the name (a
+/// tail call through a wrapper, a function pointer, JIT code), returns the library to which the objects that import
+/// it are bound. Never returns an entry point of the shim. Thread-safe, takes no lock, calls nothing of the loader.
 FunctionBinding find_binding(LoadedObject* caller, FunctionIndex function);
 
 /// Returns true if a loaded object other than the shim defines this name. Does not call the loader.

@@ -74,11 +74,12 @@ bool contains_one_of(const link_map* map, std::initializer_list<std::string_view
 }
 
 /// Returns true if the object contains the beginning of a line that oneDNN prints. An object without oneDNN may ask
-/// for ONEDNN_VERBOSE too, as an interpreter whose program asks, or as a library through which a oneDNN asks.
+/// for ONEDNN_VERBOSE too: an interpreter asks for its script, and some libraries ask for a oneDNN in another object.
 bool contains_onednn(const link_map* map) { return contains_one_of(map, {"dnn_verbose", "dnnl_verbose"}); }
 
-/// Returns true if the code at `caller` is MKL-DNN before 1.1, which knows only the variable MKLDNN_VERBOSE. torch,
-/// which contains a later version, copies this variable into the environment, where children would find it.
+/// Returns true if the code at `caller` is MKL-DNN before 1.1, which knows only the variable MKLDNN_VERBOSE. torch
+/// contains a later version, but asks for this variable too, and copies the answer into the environment, which child
+/// processes inherit. So torch must not be told that the verbose mode is on.
 bool is_mkldnn_at(std::uintptr_t caller) {
     const system::ErrnoAndFloatGuard kept;
     const elf::ReadGuard reading;
@@ -148,8 +149,9 @@ OneDnnCopy* find_copy(const LoadedObject* object) {
     return nullptr;
 }
 
-/// Returns the copy of oneDNN in an object, and makes its lines go to printing.cpp from now on. Returns nullptr if
-/// the settings do not ask for executions, or if the lines cannot be obtained. An elf::ReadGuard must be held.
+/// Returns the copy of oneDNN in an object. From then on, the functions of printing.cpp get the lines that this copy
+/// prints. Returns nullptr if the settings do not ask for executions, or if the shim cannot get the lines. An
+/// elf::ReadGuard must be held.
 OneDnnCopy* prepare_copy(const link_map* map) {
     LoadedObject* const object = loaded_object(map);
     const system::HeldLock held(copies_lock);
@@ -186,7 +188,7 @@ OneDnnCopy* prepare_copy(const link_map* map) {
     return copy;
 }
 
-/// Returns true if the object calls dnnl_set_verbose of another object, which then calls the shim again.
+/// Returns true if the object calls the dnnl_set_verbose of another object. That call reaches the shim, too.
 bool calls_set_verbose(const link_map* map) {
     const elf::ObjectTables object = elf::read_object_tables(map);
     bool calls = false;
@@ -197,16 +199,16 @@ bool calls_set_verbose(const link_map* map) {
     return calls;
 }
 
-/// Returns true if the settings ask for executions of oneDNN. Reads the settings if their variable may ask for
-/// executions.
+/// Returns true if the settings ask for executions of oneDNN. If no thread has read the settings yet, reads them only
+/// if FP32_MATMUL_ONEDNN may ask for executions.
 bool asks_for_executions() {
     const Settings* const in_force = settings_if_wanted("FP32_MATMUL_ONEDNN");
     return in_force != nullptr && in_force->asks_onednn;
 }
 
 /// Calls prepare_copy() for the object that contains `address` and returns its result. `sets` must be true if
-/// `address` is the address of a function dnnl_set_verbose. Then nullptr is returned if the object itself calls the
-/// dnnl_set_verbose of another object, because that call reaches the shim too.
+/// `address` is that of a function dnnl_set_verbose. If that function's object calls the dnnl_set_verbose of another
+/// object, returns nullptr, because the shim will handle that call.
 OneDnnCopy* prepare_at(std::uintptr_t address, bool sets) {
     const system::ErrnoAndFloatGuard kept;
     asks_for_executions();  // reads the settings before the list of loaded objects is locked

@@ -21,16 +21,17 @@ namespace fp32shim::onednn {
 /// oneDNN's dnnl_set_verbose, or a function that calls it.
 using SetVerbose = int(int level);
 
-/// An object that contains a oneDNN that has asked for its verbose mode. Never freed.
+/// An object (library or program) that contains a oneDNN, and in which oneDNN has asked for its verbose mode. Never
+/// freed.
 struct OneDnnCopy {
-    Site site;            ///< stands for the object, which is the caller and the provider of its products
-    std::uint32_t loads;  ///< value of LoadedObject::loads when the copy asked
+    Site site;            ///< the call site to which products are recorded: the object counts as caller and provider
+    std::uint32_t loads;  ///< value of LoadedObject::loads when oneDNN asked for its verbose mode
     /// Range of the object's addresses. They are stored because the object's tables are unmapped when it is unloaded.
     std::atomic<std::uintptr_t> begin, end;
     std::atomic<bool> is_set;        ///< the program has set the mode by a call
     std::atomic<bool> shows;         ///< the program itself wants to see the lines
     std::atomic<bool> shows_errors;  ///< without the shim, the program would see lines about errors
-    /// The head of the log. oneDNN prints it before the first line, so it is kept until a line is shown.
+    /// The head of the log, which oneDNN prints before the first line. It is stored until a line is shown.
     std::atomic<std::size_t> head_size;
     char head[2048];
 
@@ -40,8 +41,8 @@ struct OneDnnCopy {
 /// Returns the copy in the object that contains this address, or nullptr.
 OneDnnCopy* copy_at(std::uintptr_t address);
 
-/// Notes what is known about oneDNN or XLA in an object, also in the recording. `findings` has bits such as
-/// record::format::object_tells. Findings are never removed. An elf::ReadGuard must be held.
+/// Notes in the object's record, and in the recording, what the shim found out about oneDNN or XLA in the object.
+/// `findings` has bits such as record::format::object_tells. Bits are never removed. An elf::ReadGuard must be held.
 void note_findings(LoadedObject& object, std::uint8_t findings);
 
 /// Returns true if `name` is a variable that sets oneDNN's verbose mode.
@@ -55,8 +56,9 @@ bool is_verbose_variable(std::string_view name);
 const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
                            std::uintptr_t caller);
 
-/// Sets the verbose mode that the program requests by calling `set`: 0 for no lines, 1 for executions, 2 for
-/// creations too. The shim learns of executions in every mode. Returns the result of `set`.
+/// Calls `set` for a program that requests the verbose mode `level`: 0 for no lines, 1 for executions, 2 for
+/// creations too. If the settings ask for executions, passes 1 instead of 0 and hides the lines. Returns the result
+/// of `set`.
 int set_verbose(SetVerbose* set, int level);
 
 /// Returns the function that a program gets if it looks up dnnl_set_verbose in a library where the function is at

@@ -1,5 +1,5 @@
-// Defines the functions that replace the C library's in an object that contains oneDNN. They hide a line of oneDNN
-// that the program would not have seen without the shim; everything else is printed.
+// Defines the functions that replace printf, __printf_chk, puts and fflush in an object that contains oneDNN. They
+// hide a line of oneDNN that the program would not have seen without the shim; everything else is printed.
 //
 // All versions of oneDNN from 1.0 to 3.13 print each line by one call of printf, and the head of the log by several
 // calls. A compiler may turn such a call into __printf_chk or puts. Some versions then call fflush, which would write
@@ -23,8 +23,8 @@ namespace {
 
 constinit NextFunction<int(int flag, const char* format, std::va_list arguments)> real_vprintf_chk{"__vprintf_chk"};
 
-/// Largest distance between the return addresses of two calls in one function, which prints a text and then calls
-/// fflush.
+/// Two calls count as made by the same function of oneDNN, which prints a text and then calls fflush, if their return
+/// addresses are less than this apart.
 constexpr std::uintptr_t distance_in_one_function = 256;
 
 /// Returns the return address of the last call by which oneDNN printed on this thread, if the shim hid the text from
@@ -39,7 +39,7 @@ bool begins_line(std::string_view text) {
                                [&](std::string_view beginning) { return text.starts_with(beginning); });
 }
 
-/// Stores a part of the head of the log, to print it if a line is shown later. `end` follows `text`.
+/// Stores `text` and then `end`, a part of the head of oneDNN's log, to print them if a line is shown later.
 void keep_log_head(OneDnnCopy& copy, std::string_view text, std::string_view end) {
     const std::size_t size = copy.head_size.load(std::memory_order_relaxed);
     if (text.size() + end.size() > sizeof copy.head - size) return;

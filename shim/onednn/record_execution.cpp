@@ -21,8 +21,8 @@ bool is_integer(const record::OneDnnExecution& execution) {
     return is(execution.source_type) || is(execution.weights_type);
 }
 
-/// Fills in the event of an execution. The shim requests no precision of oneDNN, so the requested precision stays
-/// `native`.
+/// Fills in `event`, by which an execution is recorded. The shim requests no precision of oneDNN, so the requested
+/// precision stays `native`.
 void describe(const Site& site, const record::OneDnnExecution& execution, std::string_view function,
               record::DecisionEvent& event) {
     event.call.function = function;

@@ -9,7 +9,8 @@
 namespace fp32shim::onednn {
 
 /// Counts an execution that has just ended on this thread, in the recording in force. Does nothing if there is no
-/// recording. `site` stands for the library. `where` is the program's line; empty if it is unknown.
+/// recording. `site` has the library as caller and provider. `where` is the source line that made the call; empty if
+/// it is unknown.
 void record_execution(const Site& site, const record::OneDnnExecution& execution, std::string_view where = {});
 
 }  // namespace fp32shim::onednn

@@ -1,7 +1,7 @@
-// Turns NVTX ranges into scopes of the thread that opens them. Each copy of NVTX in a program initialises the library
-// that NVTX_INJECTION64_PATH names. The shim registers callbacks only for ranges of threads, for domains and for
-// strings. Opening and closing a range takes no lock and allocates nothing, except for the state of a new thread.
-// Domains and strings that programs register beforehand stay in tables of bounded size.
+// Turns NVTX ranges into scopes (scopes/scopes.hpp) of the thread that opens them. Each copy of NVTX in a program
+// initialises the library that NVTX_INJECTION64_PATH names. The shim registers callbacks only for ranges of threads,
+// for domains and for strings. Opening and closing a range takes no lock and allocates nothing, except for the state
+// of a new thread. Domains and strings that programs register beforehand stay in tables of bounded size.
 #include "shim/ranges/nvtx.hpp"
 
 #include <dlfcn.h>
@@ -41,7 +41,7 @@ struct RangeDomain {
 };
 constexpr RangeDomain unnamed_domain{default_domain, {}}, shared_domain{domains_beyond_limit, {}};
 
-// The named domains, indexed by the number of their owner. The array is filled without gaps, beginning at
+// The named domains, indexed by RangeDomain::owner. The array is filled without gaps, beginning at
 // first_named_domain. The handle of a domain is the address of its entry.
 using Entry = std::atomic<const RangeDomain*>;
 constinit std::array<Entry, scope_owner_limit> domains{};
@@ -287,9 +287,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(G
     return initialize(get_export_table);
 }
 
-/// Copies of NVTX call this function if no variable names a library, so that they search for a preloaded one. They
-/// call only the first library that they find. So the shim first offers the copy to another tool, which may be
-/// preloaded after the shim or linked into the program.
+/// If no variable names a library, a copy of NVTX searches for this function in preloaded libraries, and calls only
+/// the first one that it finds. So the shim first offers the copy of NVTX to another tool, which may be preloaded
+/// after the shim or linked into the program.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2Preinject(
     GetExportTable get_export_table) {
     using Initialize = int (*)(GetExportTable);

@@ -1,5 +1,7 @@
-// Manages the open scopes of one thread, outermost first: scopes of the C API, and ranges of NVTX. Each scope belongs
-// to an owner. An owner closes its own innermost scope, even if scopes of other owners are further inside.
+// Manages the open scopes of one thread, outermost first. A scope is a part of the thread's work, with a label and
+// perhaps a precision and a floor (the lowest precision that may run). The C API opens scopes, and each range of
+// NVTX is one. Each scope belongs to an owner, which closes its own innermost scope, even if scopes of other owners
+// are further inside.
 #pragma once
 
 #include <array>

@@ -9,7 +9,7 @@
 
 namespace fp32shim {
 
-/// The places to which decisions can be written.
+/// The kinds of logs to which decisions can be written.
 enum class LogKind : std::uint8_t { none, stderr_lines, json_lines, recording };
 
 /// Returns the kind of log for which `path` asks: `none` if it is empty, `stderr_lines` for "stderr", `recording` if

@@ -75,8 +75,8 @@ std::string_view consequence_of(const policy::LoadedPolicy& loaded) {
     return {};
 }
 
-// The next two functions are called when a forked child begins a log or recording of its own. known_settings() is not
-// nullptr then, because the parent, which has a log, has read the settings.
+// The next two functions are called when a forked child begins a log or recording of its own. At that time
+// known_settings() is not nullptr, because the parent has a log and so has read the settings.
 const record::StartEvent& start_in_force() { return known_settings()->start; }
 record::SettingsInForce settings_to_record() { return {&start_in_force(), process_precision(), process_floor()}; }
 
@@ -217,7 +217,7 @@ const policy::Environment& first_environment() {
     policy::Environment* known = copy.load(std::memory_order_acquire);
     if (known == nullptr) {
         keep_start_variables();  // a product may run before this library's constructors
-        // Is stored when it is complete. A child that is forked before then makes its own copy.
+        // The copy is stored when it is complete. A child that is forked before then makes its own copy.
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
             known->push_back(arena_copy(*entry));

@@ -28,8 +28,8 @@ const Settings* settings_if_wanted(std::string_view variable);
 /// moment when the settings were read. Returns false if they have not been read. Async-signal-safe.
 bool has_changed_log();
 
-/// Sets the function that returns the facts by which a new recording is listed (RecordingSettings::process_family). A
-/// constructor in children/ calls set_process_family_function() when this library is loaded.
+/// Sets the function RecordingSettings::process_family, by whose result a new recording finds the recording that has
+/// to list it. A constructor in children/ calls set_process_family_function() when this library is loaded.
 void set_process_family_function(record::FamilyFacts (*source)());
 
 }  // namespace fp32shim

@@ -39,9 +39,9 @@ void publish_settings(const Settings* settings) {
     settings_in_force.store(settings, std::memory_order_release);
 }
 
-/// Runs a function that reads settings. Other threads wait for the function, so this thread must finish it. So the
-/// thread cannot be cancelled meanwhile (reading files is a cancellation point), and no signal handler can leave the
-/// function by siglongjmp.
+/// Runs a function that reads settings. Other threads wait for the function, so this thread must finish it.
+/// Therefore the thread's cancellation is disabled meanwhile (reading files is a cancellation point), and signals
+/// are held, so that no handler can leave the function by siglongjmp.
 template <class Function>
 auto without_interruption(Function function) {
     int cancel_state = 0;

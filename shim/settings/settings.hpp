@@ -31,12 +31,14 @@ struct Settings : DerivedSettings {
     bool searches_for_nonfinite() const;
     /// Returns true if results are examined after a product has run.
     bool examines_results() const { return audits || fingerprints || searches_for_nonfinite(); }
-    /// Returns true if calls of one site get different rows of the recording when different callers lead to them.
+    /// Returns true if calls from one call site get different rows of the recording if they were reached by
+    /// different lines of Python or native callers.
     bool distinguishes_call_paths() const { return reads_python_lines || native_frames != 0; }
     bool is_logging() const { return log != nullptr || log_to_stderr || recording != nullptr; }
 };
 
-/// Bits (record::pin_…) of variables of `run --pin` that are set but were found to have no effect in this process.
+/// Bits (record::pin_…) of variables that `run --pin` has set, to make other libraries use full precision, but that
+/// were found to have no effect in this process.
 extern constinit std::atomic<std::uint16_t> pins_without_effect;
 
 /// Returns the settings in force. Reads them at the first call, on a stack of its own.
@@ -52,11 +54,12 @@ record::Recording* own_recording();
 
 extern constinit std::atomic<std::uint32_t> settings_changes;
 
-/// Returns the number of changes of settings and scopes so far. If the number has changed since a decision was kept,
-/// the decision is out of date.
+/// Returns the number of changes of settings and scopes so far. If the number has changed since a call site stored a
+/// decision for its later calls, the decision is out of date.
 inline std::uint32_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
 
-/// Counts a change of something on which decisions depend. Kept decisions and plans become invalid.
+/// Counts a change of something on which decisions depend. The decisions and plans that call sites keep become
+/// invalid.
 void settings_changed();
 
 /// Makes each later call of settings_changed() call `renew`. Only the first call of call_when_settings_change() has

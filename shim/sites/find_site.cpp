@@ -68,8 +68,8 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     LoadedObject* caller_behind_shim = from_ourselves ? running_library() : nullptr;
     Site* site = find_known_site(entry, return_address, caller_behind_shim);
     if (site == nullptr) {
-        // forget_unloaded_objects() also notices unloads that bypass the shim's dlclose, by the C library or by a
-        // library that is bound to another dlclose.
+        // Some unloads bypass the shim's dlclose: those by the C library, and by a library that is bound to another
+        // dlclose. They are noticed here.
         forget_unloaded_objects();
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }
@@ -99,7 +99,7 @@ bool stays_bound(Site& site) {
     const std::uint64_t stamp = load_generation();
     if (site.binding_stamp.load(std::memory_order_relaxed) == stamp) return true;
     const FunctionBinding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
-    // If no importer is left, the call site keeps its provider as long as the provider is loaded.
+    // If no object that imports the function is left, the call site keeps its provider while that is loaded.
     const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
                                             : elf::is_in_loader_list(site.provider->map) &&
                                                   loaded_object(site.provider->map) == site.provider;

@@ -84,9 +84,9 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
     return nullptr;
 }
 
-// A dead call site can be reused if its caller was unloaded. It can also be reused if it has the same caller as the
-// new site, and this caller imports the function. Then the provider was unloaded, and code that still calls it would
-// crash without the shim as well.
+// A dead call site, one whose caller or provider was unloaded, can be reused if its caller was unloaded. It can also
+// be reused if it has the same caller as the new site, and this caller imports the function: the provider was
+// unloaded then, and code that still calls it would crash without the shim as well.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller) {
     for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
          site = site->next) {

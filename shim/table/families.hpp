@@ -1,6 +1,6 @@
 // Families of functions that have the same operation, operand type and argument list. table/families.def has a row
-// for each family. `describe` reads arguments by a family's positions; no other part of the shim knows an argument
-// list.
+// for each family. Code reads arguments by a family's positions, so the argument lists of functions with sizes among
+// their arguments are written only here.
 #pragma once
 
 #include <array>
@@ -47,10 +47,11 @@ enum class Role : std::uint8_t {
     count
 };
 
-/// The treatment of a function's calls: the shim decides their precision, or only forwards them.
+/// The treatment of a function's calls: the shim decides their precision, or only forwards them. A call is lowered
+/// if it runs at a lower precision than the program asked for.
 enum class Treatment : std::uint8_t {
     governed,    ///< the precision of each call is decided
-    recognised,  ///< logged and forwarded, because the product has no reduced-precision path
+    recognised,  ///< logged and forwarded; the shim cannot change how the product runs
     solve,       ///< logged; a triangular solve, which is never lowered but may run in a fixed order of additions
     vector,  ///< logged; a product with a vector, which is never lowered but may run in a fixed order of additions
     opaque,  ///< logged and forwarded; creates kernels or packs operands for later products, which the shim does not
@@ -109,10 +110,10 @@ enum class StateEffect : std::uint8_t {
     graph_launched,   ///< launches a graph; `at` is the graph
     kernel_in_graph,  ///< adds or changes a kernel node of a graph; `at` is the node's parameters
     node_in_graph,    ///< adds or changes a graph node of any kind; `at` is the node's parameters
-    address_found,    ///< looks up a function of the driver; `at` is the place for its address
+    address_found,    ///< looks up a function of the driver; `at` is where its address is stored
 };
 
-constexpr int max_words = 24;  ///< the highest number of integer-class arguments that `call_words` can pass
+constexpr int max_words = 24;  ///< the highest number of integer-class arguments that the shim can pass to a function
 
 /// The index of each role among the integer-class arguments (pointers, integers, enums), or -1 if the function has no
 /// such argument. Floating-point arguments are not counted, since they travel in registers of their own.

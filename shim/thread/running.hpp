@@ -1,5 +1,5 @@
-// Recognises inner calls, which are calls that a provider makes while it computes a product. The shim forwards inner
-// calls and does not count them.
+// Recognises inner calls, which a provider (the BLAS library of a call) makes while it computes a product. The shim
+// forwards inner calls and does not count them.
 #pragma once
 
 #include "policy/precision.hpp"

@@ -21,7 +21,7 @@ struct Frame;
 enum class ThreadPart : std::uint8_t { decision_cache, unwind_cache };
 constexpr std::size_t thread_part_count = 2;
 
-/// The calls of a row of the recording are all timed on their GPU until there are this many.
+/// The first calls of each row of the recording, up to this number, are all timed on their GPU.
 constexpr std::uint32_t first_gpu_times = 3;
 
 struct ThreadContext {

@@ -72,11 +72,11 @@ void CallLocation::choose_program_line() {
     for (std::size_t i = 0; i < buffer_->stack.count; ++i) {
         const std::optional<PythonLocation> location = python_->location_of(buffer_->stack.frames[i]);
         if (!location) continue;
-        if (!chosen_line_) chosen_line_ = location;  // the choice if all frames belong to packages
+        if (!chosen_line_) chosen_line_ = location;  // stays chosen if all frames belong to installed packages
         const std::string_view file = python_->file_of(*location, buffer_->file);
         if (is_library_file(file)) continue;
-        // Code whose file is called `<string>` is the program of `python -c`, or often code that a package has
-        // generated. So the line of a real file is preferred.
+        // Code whose file is called `<string>` may be the program of `python -c`, but is often code that a package
+        // has generated. So the line of a real file is preferred.
         const bool is_string = system::equal(file, "<string>");
         if (!is_string || !is_of_string) chosen_line_ = location;
         if (!is_string) break;

@@ -1,5 +1,5 @@
-// The location of a call in its program: the lines of Python that led to the call, and the call site in compiled
-// code. A call without lines of Python can have a stack of compiled functions instead.
+// The location of a call in its program: the lines of Python that led to the call, and the call site (the object and
+// return address) in compiled code. A call without lines of Python can have a stack of compiled functions instead.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +63,8 @@ class CallLocation : public record::CallStack, public policy::PythonStackLines, 
     std::string_view program_line() const {
         return buffer_ == nullptr ? std::string_view{} : std::string_view(buffer_->where, where_size_);
     }
-    /// Returns the text that rules compare with `where`: program_line(), or the reason why there is no line of
-    /// Python. Rules do not see native stacks.
+    /// Returns the text that a policy's rules compare with their condition `where`: program_line(), or the reason
+    /// why there is no line of Python. Rules do not see stacks of compiled functions.
     std::string_view program_line_for_rules() const {
         return python_frames() == 0 ? reason_without_frames_ : program_line();
     }

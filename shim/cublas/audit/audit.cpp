@@ -274,8 +274,8 @@ bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, boo
            stream.read_matrix(memory.device_c, to) && stream.wait_for_audit();
 }
 
-/// Computes the bound of each element, and also the reduced bound if the bound of a float32 product overflows.
-/// Overwrites the operands on the host. Returns false if multiply_in_format() fails.
+/// Computes blas::ComponentwiseBound for each element, and its reduced form too if the bound of a float32 product
+/// overflows. Overwrites the operands on the host. Returns false if multiply_in_format() fails.
 bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, const Memory& memory,
                                const Matrix& start, blas::ComponentwiseBound& bound) {
     const auto round_operands = [&](blas::RoundingKernel kernel) {

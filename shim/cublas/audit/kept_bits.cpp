@@ -6,7 +6,8 @@
 
 namespace fp32shim::cublas {
 
-/// The number that the shim stores at the address before the product runs. cuBLAS never writes this number.
+/// Before the product runs, the shim stores this number where cuBLAS will write the number of kept bits. cuBLAS
+/// itself never writes it.
 constexpr std::int32_t not_written = -2;
 
 KeptBitsQuery::KeptBitsQuery(const AuditLauncher& launcher) : launcher_(launcher), driver_(find_cuda_driver()) {
@@ -55,7 +56,7 @@ void KeptBitsQuery::store_answer(bool has_run, ExecutionOutcome& done) const {
                          stream.wait_for_audit();
     if (is_read) std::memcpy(&kept, host.bytes().data(), sizeof kept);
     // If waiting took too long, the product may still be running. In nearly every case it will still write the
-    // number, and since the copy follows the product on the stream, it then copies this number.
+    // number, and the copy, which follows the product on the stream, will copy that number.
     if (own_ != nullptr && (kept != not_written || !is_read)) stream.copy_bytes(address(), own_, sizeof kept);
     if (!has_run || done.applied != policy::AppliedFormat::fp64_emulated) return;
     if (kept == not_emulated) done.actual = policy::AppliedFormat::fp64;

@@ -1,4 +1,4 @@
-// Asks cuBLAS how many bits it kept in one float64 product that it may emulate.
+// Asks cuBLAS how many mantissa bits it kept in one float64 product that it may emulate.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,8 @@ class PackedLayout {
     bool is_made_;
 };
 
-/// Calls `launch()` as a part of the program's call, so that the shim leaves calls inside it alone.
+/// Calls `launch()` as a part of the program's call, so that the shim forwards all calls that the library makes
+/// inside it.
 template <class Launch>
 std::int32_t run_as_part_of_call(const AuditLauncher& launcher, const Launch& launch) {
     const RunningProduct outer = running;
@@ -144,7 +145,7 @@ std::int32_t launch_by_lt(const AuditLauncher& launcher, const Level3& single, F
     const PackedLayout b(library, operand_b(single));
     const PackedLayout c(library, operand_c(single));
     if (!a.is_made() || !b.is_made() || !c.is_made()) return status_not_supported;
-    ArgumentFrame frame;
+    ArgumentFrame frame;  // argument_algorithm stays null, so the library chooses an algorithm
     frame.set(argument_handle, launcher.parts.handle);
     frame.set(argument_desc, desc.address());
     frame.set(argument_alpha, single.alpha);
@@ -157,8 +158,7 @@ std::int32_t launch_by_lt(const AuditLauncher& launcher, const Level3& single, F
     frame.set(argument_c_layout, c.address());
     frame.set(argument_d, static_cast<const void*>(single.c));
     frame.set(argument_d_layout, c.address());
-    frame.set(argument_stream,
-              static_cast<const void*>(launcher.stream));  // a null algorithm makes the library choose one
+    frame.set(argument_stream, static_cast<const void*>(launcher.stream));
     return run_as_part_of_call(launcher, [&] {
         return static_cast<std::int32_t>(launcher.site.cublas.route->as_called(launcher.site.real, frame.frame()));
     });

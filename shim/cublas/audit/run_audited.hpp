@@ -1,4 +1,5 @@
-// The steps of a call while audits are on: its decision is judged, and its products may be computed again.
+// The steps of a call while audits are on: results of earlier audits may change its decision, and its products may
+// be computed again.
 #pragma once
 
 #include <cerrno>
@@ -21,8 +22,8 @@ struct AuditedRun {
     record::Audit audit{};
 };
 
-/// Returns the decision that audits judge. If a rule with a tolerance asks for a format that the function does not
-/// have, the decision is for the next higher format that the function has.
+/// Returns the decision about a call, before results of audits change it. If a rule with a tolerance asks for a
+/// format that the function does not have, decides for the next higher format that the function has.
 inline policy::Decision decide_for_audits(Site& site, const Product& product, const Settings& in_force,
                                           policy::MatmulCall& call) {
     policy::Decision decision = decide_call(site, in_force, call);

@@ -114,8 +114,8 @@ bool AuditedBatch::read_arguments(const Site& site, const Frame& frame, const Pr
     set_type(product.dtype, first_);
     set_options(arguments, first_);
     set_sizes_and_operands(arguments, first_);
-    // This must precede make_gemmt(): cuBLAS's manual demands that the operands of syrkx and herkx give a symmetric
-    // result, so what they write is the triangle of a rank-k update.
+    // This must precede make_gemmt(). cuBLAS's manual demands that the operands of syrkx and herkx give a symmetric
+    // result, so these functions write the same triangle as a rank-k update.
     written_ = blas::written_region(first_);
     alpha_bytes_ = bytes_of_scalar(first_, has_complex_scalar(first_, false));
     beta_bytes_ = first_.beta == nullptr ? 0 : bytes_of_scalar(first_, has_complex_scalar(first_, true));

@@ -12,8 +12,8 @@
 
 namespace fp32shim::cublas {
 
-/// While this object exists, this thread may allocate and wait even if another thread captures a stream. The driver
-/// offers this capture mode to allocators. All functions return false if the driver reports an error, and leave no
+/// While this object exists, this thread is in the driver's relaxed capture mode, in which it may allocate and wait
+/// even if another thread captures a stream. All functions return false if the driver reports an error, and leave no
 /// error behind. Precondition: driver.has_audit_functions().
 class AuditStream {
   public:

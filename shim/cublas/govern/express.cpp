@@ -1,6 +1,6 @@
-// The express lane of cuBLAS. It is for calls whose call site keeps a plan that changes at most the compute type. A
-// call on the lane is only run, and counted if calls are recorded. If the library refuses the call, nothing was
-// launched, and fp32shim_govern() plans the call again.
+// The express lane: the short path of a cuBLAS call whose call site keeps a plan that changes at most the compute
+// type. The lane runs the call, and counts it if calls are recorded, but does not decide it again. If the library
+// refuses the call, it has launched nothing, and fp32shim_govern() plans the call again.
 #include "record/write/count_call.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/entry/gate.hpp"
@@ -33,8 +33,8 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (context == nullptr || context->writer_change_count != settings_change_count() ||
         context->recording->has_command())
         return false;
-    // The plan refers to its rule by an index into these settings. They are kept in a variable, since other settings
-    // may have replaced them when the call returns.
+    // The plan refers to its rule by an index into these settings. A variable holds them, since settings() may return
+    // other ones when the call has returned.
     const Settings& in_force = settings();
     if ((kept & generation_mask) != settings_key(0, in_force.generation)) return false;
     record::Recording& recording = *context->recording;

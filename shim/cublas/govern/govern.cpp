@@ -31,8 +31,8 @@ bool may_change_calls(const Settings& in_force) {
            process_precision() || process_floor() != policy::Floor::none || scopes_set_precisions();
 }
 
-/// Runs a function that reports or changes the state of a handle, under the handle's lock but otherwise unchanged. So
-/// the program sees only math modes that it has set, and no mode that it sets is lost.
+/// Runs a function that reports or changes the state of a handle. Holds the handle's lock for that, so that the
+/// program never reads or replaces a math mode that the shim has set for a product.
 CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const StateEffect effect = site.function->state().effect;
     if (effect == StateEffect::algorithms_found)
@@ -157,8 +157,8 @@ CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force
     Product product = describe_product(site, frame);
     if (product.counted == OperandTreatment::not_at_all) return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
-    if (site.cublas.route == nullptr) {  // this is a function before version 2, whose arguments can only be passed on
-                                         // by a jump
+    if (site.cublas.route == nullptr) {  // this function belongs to the interface before version 2, and its arguments
+                                         // can only be passed on by a jump
         const Plan plan = plan_call(site, product, in_force, in_words);
         if (!logs) return untouched;
         policy::MatmulCall call;

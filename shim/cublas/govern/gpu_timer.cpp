@@ -41,7 +41,8 @@ constexpr int most_not_ready = 2;
 
 }  // namespace
 
-/// The pairs of events of one ThreadWriter, in zeroed pages that a forked child does not have.
+/// The pairs of events of one ThreadWriter (the part of a recording that one thread writes), in zeroed pages that a
+/// forked child does not have.
 struct EventPairPool : FirstCallCounter {
     std::atomic<std::uint32_t> in_use;  ///< 1 while a thread, or the call that a signal handler interrupted, uses the
                                         ///< pairs and the writer's times in the recording
@@ -60,8 +61,8 @@ namespace {
 
 using State = EventPair::State;
 
-/// The fork generation of the process that made the first pairs of events; 0 if there are no pairs. Forked children
-/// of this process cannot use CUDA.
+/// The result of fork_generation() in the process that made the first pairs of events; 0 if there are no pairs.
+/// Forked children of that process cannot use CUDA.
 constinit std::atomic<std::uint32_t> owner{0};
 constinit std::atomic<EventPairPool*> all_pairs{nullptr};
 

@@ -59,8 +59,8 @@ class GpuTimedCall : public CallTime {
                                                       const policy::MatmulCall& call) {
         if (in_force.gpu_times == 0) return true;
         ThreadContext* const context = existing_thread_context();
-        // If gpu_calls_left is not 0, the thread has a writer, so `writer` is not nullptr. Calls under other settings
-        // are of other kinds.
+        // If gpu_calls_left is not 0, the thread has a writer, so `writer` is not nullptr. The writer may be from
+        // earlier settings; that does no harm, since calls under other settings are of other kinds.
         if (context == nullptr || context->gpu_calls_left == 0 || context->writer->attached_memory() == nullptr ||
             !static_cast<const FirstCallCounter*>(context->writer->attached_memory())
                  ->has_had_first_calls(kind_of(site, in_force, call, *context)))

@@ -173,7 +173,7 @@ bool describe(const Site& site, const MatmulDescription& parts, const void* algo
 
 // ---- Functions that run a product --------------------------------------------------------------------------------
 
-/// Stores facts about the algorithm that ran in the outcome of a successful call.
+/// Stores, in the outcome of a successful call, facts about the algorithm that ran.
 struct AlgorithmReporter {
     const Library& library;
     bool tells_format = false;
@@ -446,7 +446,8 @@ CallOutcome govern_lt_algorithm_search(Site& site, const Frame& frame, const Set
             if (wanted == needed) break;
             continue;
         }
-        // From now on, run_lt_as_planned() has to see every product, whatever the settings are.
+        // From now on, any product may come with an algorithm for another compute type, so run_lt_as_planned() has to
+        // see every product, whatever the settings are.
         if (is_changed && !searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};
     }

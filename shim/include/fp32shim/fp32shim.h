@@ -2,9 +2,10 @@
  * float32 matrix products run, for the whole process or for one thread. The API is optional: without it, the
  * environment and the policy file alone govern a program.
  *
- * Order of precedence: the shim decides a call by the first of these that applies: a guard pin of the audit, a rule
- * of the policy, this thread's innermost scope that names a precision, fp32shim_set_precision, FP32_MATMUL_PRECISION,
- * the policy file's default, the program's own choice. The floor is applied last, and overrides all of them.
+ * Order of precedence: the shim decides a call by the first of these that applies: a pin by audits (after an error
+ * above the tolerance), a rule of the policy, this thread's innermost scope that names a precision,
+ * fp32shim_set_precision, FP32_MATMUL_PRECISION, the policy file's default, the program's own choice. The floor, the
+ * lowest precision that may run, is applied last, and overrides all of them.
  *
  * There is nothing to link. The functions of this header look up those of the library at their first call (dlsym), so
  * the program also runs without the shim: then each of them does nothing and returns FP32SHIM_NOT_LOADED, and every
@@ -131,7 +132,7 @@ FP32SHIM_API int fp32shim_get_floor(char* floor, size_t size);
 
 /* Opens a scope on this thread, inside its open scopes. Products that this thread calls get the scope's label in
  * recordings, and rules can match the label (when = { scope = "inference/..." }). Products that a library calls from
- * its own threads do not: only the thread that calls the BLAS counts.
+ * threads of its own do not get it: only the scopes of the thread that calls the BLAS count.
  *
  * label: a name for this part of the work, such as "layer3.attn". Labels of nested scopes are joined by '/',
  * outermost first: "inference/layer3.attn". A label that begins with '.' is joined without '/': "Model" and
@@ -140,9 +141,9 @@ FP32SHIM_API int fp32shim_get_floor(char* floor, size_t size);
  * precision: a name as in fp32shim_set_precision, or NULL if this scope has no precision. The innermost scope that
  * has a precision counts.
  *
- * floor: a name as in fp32shim_set_floor, or NULL if this scope has no floor. The floor
- * applies until the scope is popped. It cannot loosen the floors of outer scopes. Errors: INVALID_ARGUMENT (unknown
- * name), NOT_ACTIVE, SCOPE_DEPTH. After an error there is nothing to pop. */
+ * floor: a name as in fp32shim_set_floor, or NULL if this scope has no floor. The floor applies until the scope is
+ * popped. It cannot loosen the floors of outer scopes. Errors: INVALID_ARGUMENT (unknown name), NOT_ACTIVE,
+ * SCOPE_DEPTH. After an error there is nothing to pop. */
 FP32SHIM_API int fp32shim_push_scope(const char* label, const char* precision, const char* floor);
 
 /* Closes the innermost scope that this thread has opened by fp32shim_push_scope. NVTX ranges that were opened
@@ -156,8 +157,8 @@ FP32SHIM_API int fp32shim_pop_scope(void);
 FP32SHIM_API int fp32shim_scope_depth(void);
 
 /* Reads the policy files again: the file that FP32_MATMUL_POLICY named at the first reading, and the site's file. If
- * they have no errors, puts them in force at once for all threads. Settings of this API, of the live controls and of
- * the environment stay, with their floors. If the files have errors, the policy in force stays, whatever
+ * they have no errors, puts them in force at once for all threads. Settings made by this API, by `fp32shim set` and
+ * in the environment stay, with their floors. If the files have errors, the policy in force stays, whatever
  * FP32_MATMUL_ON_ERROR says. Reads files and allocates, so it is not for a hot path.
  * Errors: POLICY_ERROR, NOT_ACTIVE. */
 FP32SHIM_API int fp32shim_reload_policy(void);
@@ -171,7 +172,7 @@ FP32SHIM_API int fp32shim_last_product(fp32shim_product* product, size_t size);
 
 #ifndef FP32SHIM_IS_THE_LIBRARY
 
-/* ---- How the functions of the library are found. This part of the header is no part of the interface. ---- */
+/* ---- How the functions of the library are found. Programs must not use what follows. ---- */
 
 static inline void* fp32shim_find(void** kept, const char* name) {
     void* found = __atomic_load_n(kept, __ATOMIC_RELAXED);

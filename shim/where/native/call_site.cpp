@@ -14,8 +14,8 @@
 namespace fp32shim::where {
 namespace {
 
-/// A call site as text. Equal texts are stored once, so a plugin that is loaded again and again needs no more memory.
-/// Never freed.
+/// A call site as text, such as `libphysics.so+0x1c4`. Equal texts are stored once, so a plugin that is loaded again
+/// and again needs no more memory. Never freed.
 struct KnownCallSite : policy::CallSiteText {
     std::string_view texts;  ///< the texts of the call site, one after the other
     std::uint64_t hash;

@@ -83,8 +83,8 @@ bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
     const LoadedObject* const object = object_containing(instruction);
     if (is_signal_return(instruction + 1)) entry.rule.kind = FrameRule::FrameKind::signal;
     if (object == nullptr) {
-        // Stacks leave out the kernel's code that ends a signal handler, because no file contains it. So it is
-        // treated like the shim's own functions.
+        // The kernel's code that ends a signal handler is in no file, so stacks leave it out, like the shim's own
+        // functions.
         if (entry.rule.kind == FrameRule::FrameKind::signal) entry.object = CachedRule::own_object;
         return entry;
     }

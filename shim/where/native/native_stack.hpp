@@ -38,8 +38,8 @@ struct NativeStack {
     std::uint64_t key = 0;
 };
 
-/// Keeps rules for addresses that a thread has met, and the pages of its stack that it may read. An object in zeroed
-/// memory is empty.
+/// Keeps the unwind rules that a thread has found, by address, and the pages of its stack that are known to be
+/// readable. An object in zeroed memory is empty.
 class UnwindCache {
   public:
     /// The rule for an address, and the object that contains the address.
@@ -61,8 +61,8 @@ class UnwindCache {
         bool operator==(const PageRange&) const = default;
     };
 
-    /// Returns the entry for `instruction`: a kept entry, or `spare`. A signal handler that calls BLAS may replace a
-    /// kept entry while the caller uses it; the entry's `instruction` has then changed.
+    /// Returns the entry for `instruction`: one in the cache, or `spare`. A signal handler that calls BLAS may
+    /// replace an entry in the cache while it is being used; the entry's `instruction` has then changed.
     const CachedRule& rule_at(std::uintptr_t instruction, std::uint64_t stamp, CachedRule& spare) {
         const std::size_t index = index_of(instruction);
         if (entry_is_for(entries_[index], instruction, stamp)) [[likely]]

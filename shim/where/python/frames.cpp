@@ -196,7 +196,7 @@ void PythonReader::read_stack(PythonStack& stack) const {
     stack.is_cut = may_be_frame(frame);
 }
 
-/// Returns a number that tells a code object from a later one at the same address.
+/// Returns a number that differs between a code object and one that is later at the same address.
 [[gnu::always_inline]] inline std::uint64_t PythonReader::code_stamp(const char* code) const {
     if (layout_.code_version >= 0) {
         if (const auto version = field<std::uint32_t>(code, layout_.code_version); version != 0) return version;

@@ -19,7 +19,7 @@ namespace {
 
 using record::PythonReaderState;
 
-/// The interpreter that search() found; nullptr if none was found yet. Perhaps its stacks were not examined yet.
+/// The interpreter that search() found; nullptr if none was found yet. Its stacks may not have been examined yet.
 constinit std::atomic<const PythonReader*> found_python{nullptr};
 constinit std::atomic<const PythonReader*> verified_python{
     nullptr};  ///< the interpreter, once a stack with frames was examined and looks valid

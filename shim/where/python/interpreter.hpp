@@ -11,7 +11,7 @@ namespace fp32shim::where {
 /// line on stderr if the interpreter's version is unknown. Thread-safe, lock-free.
 const PythonReader* python_reader();
 
-/// Returns the state of the code that reads Python's stacks.
+/// Returns whether Python's stacks are read, and whether they were compared with what Python itself reports.
 record::PythonReaderState python_state();
 
 /// Compares the stack that the shim reads with the stack that Python's own functions return, once per process, when

@@ -39,7 +39,7 @@ struct PythonLayout {
     std::int16_t frame_bytecode_index = -1;
     std::int16_t code_file, code_name, code_line_table, code_first_line;
     std::int16_t code_version = -1;   ///< an unsigned number that no other code object has, or 0; from Python 3.12 on
-    std::int16_t code_bytecode = -1;  ///< the place of the first instruction
+    std::int16_t code_bytecode = -1;  ///< where the first instruction is stored
     std::int16_t code_first_traceable =
         -1;  ///< an int, the number of units from the first instruction to the function's body
     /// The pointer to an array of copies of the bytecode, one per thread. Only free-threaded Python 3.14 has it.

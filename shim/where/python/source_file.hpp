@@ -23,10 +23,10 @@ struct SourceFile {
     std::optional<std::string_view> line(int number) const;
 };
 
-/// Returns a source file. Returns nullptr, and prints one line on stderr once, if the file cannot be read, is not a
-/// regular file, is empty, or is larger than 4 MiB. Also does this if the file was changed after the shim read its
-/// settings, because the lines that run may then be other ones, or if 256 files were already read. The first call for
-/// a file reads it; later calls make no system call. Thread-safe, lock-free, async-signal-safe.
+/// Returns a source file. Returns nullptr, and prints one line on stderr once per process, if the file cannot be
+/// read, is not a regular file, is empty, or is larger than 4 MiB, or if 256 files were already read. Also does so
+/// if the file was changed after the shim read its settings, because Python may be running older lines. The first
+/// call for a file reads it; later calls make no system call. Thread-safe, lock-free, async-signal-safe.
 const SourceFile* source_file(std::string_view path);
 
 }  // namespace fp32shim::where
