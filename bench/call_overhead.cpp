@@ -48,7 +48,7 @@ link_map* library() {
     if (void* linked = dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_NOLOAD)) return static_cast<link_map*>(linked);
     Dl_info info;
     link_map* map = nullptr;
-    void* neighbour = dlsym(RTLD_DEFAULT, "saxpy_");  // a function that the shim does not intercept
+    void* neighbour = dlsym(RTLD_DEFAULT, "saxpy_");
     if (neighbour != nullptr) dladdr1(neighbour, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
     return map;
 }
