@@ -28,7 +28,7 @@ def profile(tmp_path):
 
 
 def preload_after(shell, *files, **variables):
-    """Returns LD_PRELOAD of a program that the shell starts after it has read the files."""
+    """Returns the LD_PRELOAD of a program that the shell starts after it has read the files."""
     words = SHELLS[shell]
     shim.tool(words[0])
     script = "".join(f". {file}; " for file in files) + 'printenv LD_PRELOAD || echo none; echo "[${fp32shim_library-}]"'

@@ -39,7 +39,7 @@ def install():
 
 
 def inside(script, timeout=600):
-    """Runs a script, and returns the lines that it prints, on stderr too. Its end also ends the processes that it started."""
+    """Runs a script. Returns the lines that it prints, on stderr too. Its end also ends the processes that it started."""
     done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--uts", "--net", "--ipc", "--kill-child",
                            "bash", "-euc", ENTER, "enter", FOLDER, script], timeout=timeout, text=True, check=False,
                           env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"},
