@@ -476,7 +476,7 @@ for word in sys.stdin:
 
 
 def test_what_many_changes_have_pushed_out_of_the_recording_is_unknown(tmp_path):
-    """A recording has room for 256 changes. After more, floor and policy are unknown unless one of the last 256 sets them."""
+    """A recording has room for 256 changes. After more, floor and policy are known only if one of the last 256 sets them."""
     program = tmp_path / "program.py"
     program.write_text(CHANGING)
     words = [shim.SYSTEM_PYTHON, str(program), str(shim.blas_library("openblas")), str(shim.LIBRARY)]

@@ -95,7 +95,7 @@ static blas_int size = small, large_here = 90;
 
 // ---- stacks
 
-/// Those whose results need most stack where they are computed in a fixed order: copies and sums are there.
+/// Makes the products with vectors that need most stack in a fixed order, where copies and sums are on the stack.
 static void multiply_vectors(void) {
     enum { order = 200 };
     static double square[2 * order * order], x[6 * order], y[6 * order];

@@ -1,5 +1,5 @@
-// Loads libraries/own_variables.c twice, each for itself. Each library must see its own variables. Defined with
-// FUNCTION, calls the function ddot of another library, which is bound only then. Arguments: the two libraries.
+// Loads two libraries made from libraries/own_variables.c. Each must see its own variables. Compiled with FUNCTION,
+// also calls the function ddot of another library, which is bound only then. Arguments: the two libraries.
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -136,7 +136,7 @@ TEST(FixedOrder, APlainFusedMultiplyAddIsThatOfTheProcessorForNumbersOfAllSizes)
     }
 }
 
-// Rows before an infinity do not have it in their sums, nor do they have zero times it.
+// An infinity is neither in the sums of rows that do not read it, nor is zero times it.
 TEST(FixedOrder, ATriangleKeepsAnInfinityOutOfTheRowsThatDoNotReadIt) {
     constexpr std::int64_t m = 300;
     constexpr std::int64_t n = 20;

@@ -44,7 +44,7 @@ class VectorUpdates : public testing::Test {
 using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(VectorUpdates, Types);
 
-// But for -0 and infinities, since a sum of one term begins at 0.
+// The operands have neither -0 nor infinities, where the bits may differ, since a sum of one term begins at 0.
 TYPED_TEST(VectorUpdates, AxpyHasTheBitsOfAnOuterProductWithOneColumn) {
     using Real = TypeParam;
     for (const bool is_complex : {false, true})

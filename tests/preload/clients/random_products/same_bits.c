@@ -14,8 +14,9 @@
 #include <string.h>
 
 // X(name, first letters, their elements, arguments). In the arguments, lower-case letters are options, sizes and
-// scalars. M is a matrix: its rows and columns, and the option that exchanges them. S is that of a solve. V is a
-// vector: its length, and its length with an option. "=": returns a number.
+// scalars. M is a matrix, and S the matrix of a solve; its rows, its columns, and the option that exchanges these
+// follow, or a dot for no option. V is a vector; its length, its length under an option, and that option follow. "=":
+// the function returns a number.
 #define ROUTINES                                   \
     X(gemm, "sdcz", "sdcz", "tTmnkaMmktMknTbMmn.") \
     X(symm, "sdcz", "sdcz", "sumnaMoo.Mmn.bMmn.")  \
@@ -65,7 +66,7 @@
     void cblas_z##name##_sub(void) {}
 ROUTINES
 
-/// The shim asks it how wide integers are.
+/// The shim calls this routine to find the width of the library's integers.
 int isamax_(const int* n) { return *n < 1 ? 0 : 2; }
 
 #else
