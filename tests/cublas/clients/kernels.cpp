@@ -101,7 +101,7 @@
     F(cuGraphInstantiateWithParams) \
     F(cuGraphLaunch)
 
-// Null in a program that is not linked with the driver.
+// These are null in a program that is not linked with the driver.
 #define WEAK(name) extern "C" decltype(::name) name __attribute__((weak));
 KERNELS_FUNCTIONS(WEAK)
 KERNELS_LAUNCHES(WEAK)

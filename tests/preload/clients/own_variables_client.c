@@ -13,7 +13,7 @@ int main(int count, char** libraries) {
         if (library == NULL) return fprintf(stderr, "%s\n", dlerror()), 2;
         const double* const variable = dlsym(library, "ddot");
         printf("%g\n", *variable);
-#ifndef FUNCTION  // it would be what the library's own references are bound to
+#ifndef FUNCTION  // otherwise the libraries' references to ddot are bound to the function
         double (*sum)(void) = (double (*)(void))dlsym(library, "sum_of_variables");
         printf("%g\n", sum());
 #endif

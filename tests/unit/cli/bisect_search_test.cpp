@@ -91,7 +91,7 @@ ProductGroup group_at(std::size_t line, std::int64_t size, double work) {
     return group;
 }
 
-/// Returns a program of three to eight lines; some have several sizes.
+/// Returns a program of three to eight lines, one of which has several sizes.
 Program make_program(std::uint64_t seed, Plant plant, double failure_rate) {
     Program program;
     program.random.seed(seed);
@@ -140,7 +140,7 @@ Program make_program(std::uint64_t seed, Plant plant, double failure_rate) {
     return program;
 }
 
-/// Result of a search: `wrong` says what it says that is not true.
+/// Judgement of a search's result. `wrong` is a statement of the result that is not true.
 struct Judgement {
     bool is_certain = false;
     std::string wrong;

@@ -65,7 +65,7 @@ TEST(KernelNames, tell_what_profilers_printed) {
                                    : judgement.applied == AppliedFormat::unchanged
                                        ? "unknown"
                                        : std::string(to_string(judgement.applied));
-        // Kernels of others are judged by their code, and a copy is no kernel.
+        // Without its code, a kernel of another library stays unknown. So does a copy, which is no kernel.
         if (format == "none" && judged == "unknown") continue;
         EXPECT_EQ(judged, format) << name;
     }

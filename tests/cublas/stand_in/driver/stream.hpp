@@ -22,7 +22,7 @@ namespace stand_in {
 struct GraphWork {
     Kernel work;
     LaunchCounts* launches = nullptr;      // NULL: not a kernel that the program named
-    CUDA_KERNEL_NODE_PARAMS parameters{};  // of such a kernel
+    CUDA_KERNEL_NODE_PARAMS parameters{};  // of that kernel
 };
 
 }  // namespace stand_in

@@ -125,7 +125,7 @@ int dnnl_set_verbose(int level) {
     return 0;
 }
 
-// ---- text that the library prints besides, as a program does into which oneDNN is linked
+// ---- other text from the same library, as a program prints it that has oneDNN linked in
 
 void fake_say(void) {
     int count = 0;
