@@ -105,7 +105,8 @@ def problems_of(root, sources):
 
 
 def planted_includes(sources):
-    """Yields files, and headers that they may not include: of the floor above, of their own floor, of another house."""
+    """Yields pairs of a file and a header that it may not include: of the floor above, of its own floor, or of another big
+    folder."""
 
     def first(folder, endings):
         found = [s for s in sources if s.rpartition("/")[0] == folder and s.endswith(endings)]
@@ -124,7 +125,7 @@ def planted_includes(sources):
 
 
 def self_test(sources):
-    """Returns the number of planted includes that the check does not find."""
+    """Plants each wrong include in a copy of the tree. Returns the number of those that the check does not find."""
     planted = missed = 0
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Lists the files that a compiler reads to build all sources of some folders: units of several sources, and single sources.
+"""Lists the files to compile for all sources of some folders: units, which include several sources, and single sources.
 
   .ci/units.py BUILD_FOLDER FOLDER...     fails if a source in these folders is not built
 """
@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def sources_of(file):
-    """The sources that a unit includes, or the file itself."""
+    """Returns the sources that a unit includes, or the file itself if it is no unit."""
     if "Unity" not in file.parts:
         return {file}
     return {pathlib.Path(name) for name in re.findall(r'^#include "(.+)"', file.read_text(), re.M)}

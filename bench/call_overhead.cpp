@@ -5,8 +5,9 @@
 // every scope with the same product in a scope that has a label only.
 //
 // Without settings, nothing is governed and nothing is logged. FP32_MATMUL_LOG=NAME.fp32rec, with
-// FP32_MATMUL_LOG_LEVEL=summary or calls, measures the cost of a recording. 16 bytes a call come to 300 MB a second.
-// For `calls`, put the file on tmpfs, or use a policy with on_full = "overwrite"; otherwise the disk is measured.
+// FP32_MATMUL_LOG_LEVEL=summary or calls, measures the cost of a recording. At the level `calls`, the recording grows
+// by 16 bytes a call, which is 300 MB a second: put the file on tmpfs, or use a policy with on_full = "overwrite";
+// otherwise the disk is measured.
 //
 // Run under LD_PRELOAD=build/lib/libfp32shim.so. `direct` finds the function's address in the library's own symbol
 // table, and so bypasses the shim; `through` is the linked symbol.
@@ -47,7 +48,7 @@ link_map* library() {
     if (void* linked = dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_NOLOAD)) return static_cast<link_map*>(linked);
     Dl_info info;
     link_map* map = nullptr;
-    void* neighbour = dlsym(RTLD_DEFAULT, "saxpy_");  // not intercepted
+    void* neighbour = dlsym(RTLD_DEFAULT, "saxpy_");
     if (neighbour != nullptr) dladdr1(neighbour, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
     return map;
 }

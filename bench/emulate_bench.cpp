@@ -63,8 +63,8 @@ std::vector<float> random_matrix(std::int64_t n) {
     return matrix;
 }
 
-/// Multiplies with rounded operands. `trans`: transposition of both operands. A scratch limit of 0 means a limit that
-/// is large enough for all operands.
+/// Times a product with rounded operands and the same product as called. `trans` is the transposition of both
+/// operands. A scratch limit of 0 means a limit that is large enough for all operands.
 void emulated_sgemm(benchmark::State& state, char trans, OperandRounding rounding, std::size_t scratch_limit) {
     static Sgemm sgemm = find_sgemm();
     if (sgemm == nullptr) return state.SkipWithError("libopenblas.so.0 with sgemm_ was not found");
@@ -94,7 +94,7 @@ void emulated_sgemm(benchmark::State& state, char trans, OperandRounding roundin
     state.counters["ratio"] = median(emulated_times) / median(native_times);
 }
 
-/// Rounds one matrix into another, and nothing else. Both stay in those caches that are large enough.
+/// Times only the rounding of one matrix into another. Both stay in those caches that are large enough.
 void rounding_alone(benchmark::State& state, OperandRounding rounding) {
     const std::vector<float> from = random_matrix(state.range(0));
     std::vector<float> to(from.size());

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Measures what fp32shim costs and brings, and what peers cost, in alternating rounds. bench/run.sh builds and calls it.
+"""Measures the costs and gains of fp32shim, and the costs of similar tools (peers). bench/run.sh calls this script.
 
-Each round runs every contender once, on one processor core, and begins with another one than the round before. Times are
-processor time, so that other programs of the machine are not measured. All samples go into a JSON file; tables and plots
-(performance_page.py) have medians and quartiles of the rounds.
+A contender is a command with an environment. Each round runs every contender once, on one processor core, and begins with
+another contender than the round before. Times are processor time, which other programs of the machine do not affect. All
+samples go into a JSON file. Tables and plots (performance_page.py) have the medians and quartiles of the rounds.
 
-  calls     what a call costs more: preloaded only, recorded, recorded with its place
-  peers     the same under other libraries and tools, where they are installed
+  calls     time added to a call by fp32shim: preloaded only, recorded, recorded with the call's source line
+  peers     time added to a call by other libraries and tools, if they are installed
   products  times of products in each CPU mode, as ratio to the program's own BLAS
   fixed     times of all routines and types in the fixed order, as ratio to OpenBLAS's best kernel, by instructions and threads
   start     processor time and memory of whole programs
-  run       processor time of programs under `fp32shim run`: alone, with --no-log, as it is, with --where auto
+  run       processor time of programs alone, and under `fp32shim run` with --no-log, without options, and with --where auto
 """
 
 import argparse
@@ -41,12 +41,12 @@ MODES = {
 SECTIONS = ("calls", "peers", "products", "fixed", "start", "run")
 CUBES = (64, 128, 256, 512, 1024, 2048, 4096)
 SHAPES = [f"{n}x{n}x{n}" for n in CUBES] + [
-    "1x4096x4096", "4096x1x4096", "128x4096x4096", "4096x128x4096",  # one row, one column, some of them
+    "1x4096x4096", "4096x1x4096", "128x4096x4096", "4096x128x4096",  # one row, one column, 128 rows, 128 columns
     "10000x64x64", "64x10000x64", "64x64x10000", "32x1024x1024", "1024x1024x16",  # tall, flat, long and short sums
     "256x256x256:TN", "256x256x256:NT", "1024x1024x1024:TN", "1024x1024x1024:NT", "1024x1024x1024:TT",
     "8x8x8*1000", "64x64x64*256", "128x128x128*64",  # stacks
     "c64x64x64", "c256x256x256", "c1024x1024x1024"]  # complex64
-TYPES = ("", "d", "c", "z")  # of bench/products.c
+TYPES = ("", "d", "c", "z")  # letters for types, as bench/products.c takes them; "" is float32
 FIXED_ORDER = [f"{kind}{n}x{n}x{n}" for n in (128, 256, 512, 1024) for kind in TYPES] + [
     "2x1024x1024", "d2x1024x1024", "1024x2x1024", "1024x2x1024:TN", "256x256x256:TT", "d256x256x256:TT",
     *(f"{kind}{name}512x512" for name in ("symm", "syrk", "trmm", "trsm") for kind in TYPES),
@@ -55,11 +55,11 @@ FIXED_ORDER = [f"{kind}{n}x{n}x{n}" for n in (128, 256, 512, 1024) for kind in T
     *(f"{kind}{name}20000000" for name in ("dot", "asum", "nrm2") for kind in ("", "d"))]
 QUICK_FIXED_ORDER = ["32x32x32", "dtrsm32x32", "cgemv64x64:T", "ddot1000"]
 UNITS = {"avx2": "AVX2", "avx512f": "AVX-512", "avx512_bf16": "AVX512_BF16", "amx_bf16": "AMX"}
-# OpenBLAS's kernel for each value of FP32_MATMUL_INSTRUCTIONS.
+# OpenBLAS's kernel for each instruction set. The keys are flags of /proc/cpuinfo.
 KERNELS = {"avx2": "Haswell", "avx512f": "SkylakeX"} if platform.machine() == "x86_64" else {"": ""}
 QUICK_SHAPES = ["16x16x16", "64x64x64", "96x32x64:TN", "8x8x8*10", "c32x32x32"]
 
-# Runs call_overhead below some functions of Python, so that a place has a stack to be read from.
+# Runs call_overhead inside nested calls of a Python function, so that the shim has a Python stack to read source lines from.
 CALLS_IN_PYTHON = """
 import ctypes, sys
 def call(library, depth):
@@ -74,7 +74,7 @@ PROGRAMS = {
     "import numpy": [sys.executable, "-c", "import numpy"],
     "a product in numpy": [sys.executable, "-c", "import numpy; a = numpy.ones((64, 64), 'f'); a @ a"],
 }
-# Programs for `fp32shim run`. The last two need other packages, which --python has.
+# Programs for `fp32shim run`. The last two need torch and scikit-learn, which the Python that --python names may have.
 UNDER_RUN = {
     "a product in numpy": "import numpy; a = numpy.ones((64, 64), 'f'); a @ a",
     "numpy: 300,000 of 8×8×8": "import numpy; a = numpy.ones((8, 8), 'f')\nfor _ in range(300000): a @ a",
@@ -119,13 +119,13 @@ class Setup:
         return str(self.options.build / "bin" / name)
 
     def environment(self, variables):
-        """Of a run on its own: nothing of fp32shim or preloaded is inherited."""
+        """Returns the environment of this process without settings of fp32shim and its peers, but with `variables`."""
         kept = {name: value for name, value in os.environ.items()
                 if not name.startswith(("FP32_", "FLEXIBLAS", "LBT_", "MKL_")) and name != "LD_PRELOAD"}
         return kept | {name: str(self.options.threads) for name in THREADS} | variables
 
     def shim(self, **settings):
-        """Variables that preload the shim with settings. recorded="summary": into a new recording."""
+        """Returns the variables that preload the shim with `settings`. recorded="summary" makes it write a new recording."""
         if level := settings.pop("recorded", None):
             self.recordings += 1
             settings |= {"LOG": str(self.scratch / f"{self.recordings}.fp32rec"), "LOG_LEVEL": level}
@@ -142,7 +142,7 @@ class Setup:
 
 
 def in_turn(contenders, number):
-    """The contenders in the order of that round."""
+    """Returns the contenders in the order of round `number`."""
     begin = number % len(contenders)
     return contenders[begin:] + contenders[:begin]
 
@@ -154,7 +154,7 @@ def rounds(setup, what):
 
 
 def in_rounds(setup, what, contenders, measure):
-    """The samples of each contender: {name: [what measure() returned, one per round]}."""
+    """Measures all contenders in each round. Returns {name: [result of measure(), one per round]}."""
     samples = {name: [] for name in contenders}
     for number in rounds(setup, what):
         for name in in_turn(list(contenders), number):
@@ -163,7 +163,8 @@ def in_rounds(setup, what, contenders, measure):
 
 
 def overhead(output):
-    """Of what `call_overhead samples` printed: {"sgemm_ 8": [direct, more than direct]}, medians in ns."""
+    """Reads the output of `call_overhead samples`. Returns {"sgemm_ 8": [time of a direct call, time that the shim adds]}:
+    medians, in ns."""
     times = {}
     for function, size, direct, through in map(str.split, filter(None, output.splitlines())):
         times.setdefault(f"{function} {size}", []).append((float(direct), float(through) - float(direct)))
@@ -200,7 +201,7 @@ def measure_calls(setup):
 
 
 def found_library(setup, *names):
-    """The path of an installed library, or of one below --peers; None: there is none."""
+    """Returns the path of an installed library, or of one below --peers, or None if there is none."""
     for folder in (*(peers / "lib" for peers in setup.options.peers), pathlib.Path("/usr/lib"), pathlib.Path("/usr/local/lib"),
                    pathlib.Path("/usr/lib", f"{platform.machine()}-linux-gnu")):
         for name in names:
@@ -210,7 +211,7 @@ def found_library(setup, *names):
 
 
 def peers_of_calls(setup):
-    """Libraries with BLAS's functions, which pass calls on to OpenBLAS: name, variables, or what is missing."""
+    """Yields the libraries that pass calls of BLAS on to OpenBLAS: name, environment variables, and what is missing."""
     blas = {"OPENBLAS": str(found_library(setup, "libopenblas.so.0") or "libopenblas.so.0")}
     flexiblas = found_library(setup, "libflexiblas.so.3")
     hint = "not installed: install libflexiblas, or build it and pass its prefix by --peers"
@@ -226,7 +227,7 @@ def peers_of_calls(setup):
 
 
 def measure_whole_processes(setup, missing):
-    """Peers that cannot be compared within a process: the time of 8x8x8 with them and without, in ns."""
+    """Measures the peers that cannot be compared within one process: the time of 8x8x8 with and without each, in ns."""
     seconds = 0.02 if setup.options.quick else 0.1
     multiply = [setup.program("bench_products"), "cpu", str(seconds), "8x8x8"]
     contenders = {"OpenBLAS": (multiply, {})}
@@ -257,7 +258,7 @@ def measure_products(setup):
     contenders = {"alone": {}} | {mode: setup.shim(**MODES[mode]) for mode in options.modes}
     samples = {mode: [{} for _ in range(options.rounds)] for mode in contenders}
     for number in rounds(setup, "products"):
-        for shape in options.shapes:  # one after the other, so that a product meets the same neighbours in each mode
+        for shape in options.shapes:  # the modes of one shape follow each other, so that other programs disturb them alike
             for mode in in_turn(list(contenders), number):
                 printed = setup.output([*command, shape], contenders[mode])
                 samples[mode][number][shape] = float(printed.split()[1])
@@ -265,7 +266,7 @@ def measure_products(setup):
 
 
 def measure_fixed_order(setup):
-    """The samples: {"AVX2, 1 thread": [{routine: ratio}, one per round]}"""
+    """Returns {"samples": {"AVX2, 1 thread": [{routine: ratio}, one per round]}}."""
     options, cores = setup.options, os.sched_getaffinity(0)
     flags = pathlib.Path("/proc/cpuinfo").read_text().split()
     kernels = {word: kernel for word, kernel in KERNELS.items() if not word or word in flags}
@@ -289,7 +290,7 @@ def measure_fixed_order(setup):
 
 
 def processor_time(setup, words, variables, silent=False):
-    """User and system time of a process, in ms."""
+    """Runs a process. Returns its user and system time, in ms."""
     environment = setup.environment(variables)
     to_null = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
     begin = os.posix_spawnp(words[0], words, environment, file_actions=to_null if silent else [])
@@ -300,7 +301,7 @@ def processor_time(setup, words, variables, silent=False):
 
 
 def memory(setup, words, variables):
-    """What a process has in memory at its end, in KiB: all of it, and its share of pages that several have."""
+    """Returns the memory of a process at its end, in KiB: RSS, and PSS, which divides shared pages among the processes."""
     words = ["cat", "/proc/self/smaps_rollup"] if words == ["true"] else [*words[:2], words[2] + READ_MEMORY]
     sizes = dict(re.findall(r"^(Rss|Pss): +(\d+) kB$", setup.output(words, variables), re.M))
     return [int(sizes["Rss"]), int(sizes["Pss"])]
@@ -322,7 +323,8 @@ def measure_start(setup):
 
 
 def measure_run(setup):
-    """Processor time of `fp32shim run` and its program together, in ms, each in a folder that keeps ten runs."""
+    """Measures the processor time of `fp32shim run` and its program together, in ms. All runs begin in one folder, in which
+    `fp32shim run` keeps the recordings of the last ten runs."""
     python = [str(setup.options.python), "-c"]
     programs = {"call_overhead, 8×8×8": [setup.program("call_overhead"), "samples", "3", "100000"]}
     programs |= {name: [*python, text] for name, text in UNDER_RUN.items()}
@@ -335,7 +337,7 @@ def measure_run(setup):
                 "--where auto": [*run, "--where", "auto", "--"]}
     contenders = {f"{program}: {variant}": [*before, *words]
                   for program, words in programs.items() for variant, before in variants.items()}
-    with tempfile.TemporaryDirectory() as folder:  # recordings of both kinds on one disk
+    with tempfile.TemporaryDirectory() as folder:  # one disk for the recordings in .fp32shim/ and for those in TMPDIR
         os.chdir(folder)
         samples = in_rounds(setup, "run", contenders,
                             lambda words: processor_time(setup, words, {"TMPDIR": folder}, silent=True))
@@ -344,7 +346,7 @@ def measure_run(setup):
 
 
 def machine(setup):
-    """What a reader needs to know of this machine. Nothing that names it."""
+    """Returns what a reader needs to know about this machine, but nothing that identifies it."""
     text = pathlib.Path("/proc/cpuinfo").read_text()
     model = re.search(r"^model name\s*: (.*)$", text, re.M)
     flags = re.search(r"^(?:flags|Features)\s*: (.*)$", text, re.M)

@@ -1,7 +1,7 @@
-"""Tables and plots of what bench/run.sh measured: text for a terminal, and the figures of docs/performance.md.
+"""Makes tables and plots of the measurements of bench/run.sh: text for a terminal, and the figures of docs/performance.md.
 
-A page has the blocks that it needs between `<!-- measured: NAME -->` and `<!-- end -->`; write() replaces their contents,
-and the plots in images/ beside the page.
+A page has a place for each table between the lines `<!-- measured: NAME -->` and `<!-- end -->`. write() replaces what is
+between them, and the plots in images/ beside the page.
 """
 
 import math
@@ -11,7 +11,7 @@ import statistics
 import subprocess
 from xml.sax.saxutils import escape
 
-# Nanoseconds more a call: what README and pages claim, and what it may be at most there.
+# Nanoseconds that fp32shim adds to a call: the number that README and pages claim, and the limit.
 CLAIMS = {"off": (0.5, 1), "summary": (10, 10), "calls": (30, 20)}
 CASES = {"sgemm_ 8": "`sgemm_` 8×8×8", "cblas_sgemm 8": "`cblas_sgemm` 8×8×8", "sgemm_ 0": "`sgemm_` 0×0×0"}
 
@@ -33,13 +33,13 @@ GATE = [
     ("mov", "the slow way: says which function was called"),
     ("jmp", "finds or makes the site, once for each caller"),
 ]
-TAKEN = 13  # of these run in a call that is forwarded
+TAKEN = 13  # number of instructions in GATE that run in a forwarded call
 
 COLOURS = ("#555555", "#0072b2", "#56b4e9", "#009e73", "#d55e00", "#cc79a7")
 
 
 def gate_of(library):
-    """The instructions of sgemm_ in a built library, [[instruction, what it is for]]; None: no objdump, not x86-64."""
+    """Returns [[instruction, its use]] for sgemm_ in a library. Returns None without objdump, or if it is not for x86-64."""
     if not shutil.which("objdump"):
         return None
     listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "--disassemble=sgemm_", library], text=True,
@@ -88,7 +88,7 @@ def machine(results):
 
 
 def more_ns(results):
-    """Nanoseconds more than the call alone, of sgemm_ 8x8x8: {name: one value for each round}."""
+    """Returns the nanoseconds that each contender adds to sgemm_ 8x8x8: {name: one value for each round}."""
     found = {name: [sample["sgemm_ 8"][1] for sample in rounds] for name, rounds in results["calls"]["samples"].items()}
     whole = results["calls"]["processes"]
     for name, alone in (("uftrace", "OpenBLAS"), ("MKL_VERBOSE", "MKL")):
@@ -122,7 +122,7 @@ def calls(results):
 
 
 def product_ratios(results):
-    """{mode: {shape: ratios of the rounds}}"""
+    """Returns the ratio of times with and without each mode: {mode: {shape: one ratio for each round}}."""
     samples = results["products"]["samples"]
     return {mode: {shape: [own[shape] / alone[shape] for own, alone in zip(rounds, samples["alone"])]
                    for shape in results["products"]["shapes"]} for mode, rounds in samples.items() if mode != "alone"}
@@ -148,7 +148,7 @@ def sizes(shape):
 
 
 def summary(results):
-    """A line for each mode, over all products."""
+    """Returns a line for each mode, with means over all products."""
     lines = []
     for mode, of_shapes in product_ratios(results).items():
         medians = {shape: statistics.median(values) for shape, values in of_shapes.items()}
@@ -169,7 +169,7 @@ def fixed_order(results):
 
 
 def fixed_order_groups(results):
-    """Of each group of routines, the geometric mean of the medians, and the largest one."""
+    """Returns a table with the geometric mean of the medians of each group of routines, and the largest median."""
     groups = {"gemm": r"[dcz]?\d", "symm, syrk, trmm, trsm": r"[dcz]?(symm|syrk|tr.m)", "gemv, ger": r"[dcz]?(gemv|ger)",
               "symv, trmv": r"[dcz]?(symv|trmv)", "dot, asum, nrm2": r"d?(dot|asum|nrm2)"}
     samples = results["fixed"]["samples"]
@@ -204,7 +204,7 @@ def start(results):
 
 
 def run(results):
-    """Ratios of times within a round: what keeping costs, and what --where auto costs beyond that."""
+    """Returns a table with ratios of times: the cost of `fp32shim run`, of keeping the recording, and of --where auto."""
     samples = results["run"]["samples"]
     rows = []
     for program in results["run"]["programs"]:
@@ -236,7 +236,7 @@ def text(results):
 
 
 class Plot:
-    """An SVG picture with logarithmic axes from low to high."""
+    """An SVG picture with logarithmic axes. `x` and `y` are the ranges of the axes, as (lowest, highest)."""
 
     def __init__(self, title, width, height, left, *, x, y=None, top=44, bottom=40, right=24):
         self.width, self.height, self.left, self.right, self.top, self.bottom = width, height, left, right, top, bottom
@@ -277,7 +277,7 @@ class Plot:
 
 
 def calls_plot(results):
-    """One line for each contender: the median of nanoseconds more a call, and its quartiles."""
+    """Draws the nanoseconds that each contender adds to a call: a dot for the median, and a line between the quartiles."""
     found = {name: quartiles(values) for name, values in more_ns(results).items() if name != "not preloaded"}
     least = 0.1
     most = 10 ** math.ceil(math.log10(max(high for _, _, high in found.values())))
@@ -296,7 +296,7 @@ def calls_plot(results):
 
 
 def products_plot(results):
-    """One line for each mode: the ratio of times over the size of cubes. None: no cubes were measured."""
+    """Draws a line for each mode: the ratio of times over the size n of n×n×n. Returns None if no cubes were measured."""
     ratios = product_ratios(results)
     cubes = [shape for shape in results["products"]["shapes"] if re.fullmatch(r"(\d+)x\1x\1", shape)]
     if not cubes:

@@ -2,16 +2,16 @@
 //
 //   products cpu|wall SECONDS [ROUTINE]SIZES[:TRANS][*COUNT] ...
 //
-// ROUTINE: a type (s, d, c or z; default s) and a name (default gemm): c64x64x64 is a cgemm. SIZES are
+// ROUTINE is a type (s, d, c or z; default s) and a name (default gemm): c64x64x64 is a cgemm. SIZES are
 //
 //   gemm MxNxK    symm trsm trmm MxN, side left    syrk NxK    gemv ger MxN    symv trmv N    dot asum nrm2 N
 //
-// of which complex symv is hemv, and dot, asum and nrm2 are real. TRANS: N (default) or T for each factor. COUNT: so
-// many calls with different matrices one after the other, whose times are added, as numpy and PyTorch multiply a
-// stack of matrices. The time is the shortest of those that SECONDS allow. `cpu` is the processor time of all threads
-// of the process, which other programs do not add to; with several threads use `wall`.
+// For complex types, symv means hemv, and there is no dot, asum or nrm2. TRANS is N (default) or T for each factor.
+// COUNT calls with different matrices follow each other, as numpy and PyTorch multiply a stack of matrices, and their
+// times are added. The printed time is the shortest of all repetitions within SECONDS. `cpu` is the processor time of
+// all threads of the process, which other programs do not affect; with several threads use `wall`.
 //
-// bench/performance.py runs it with fp32shim and without.
+// bench/performance.py runs this program with fp32shim and without.
 
 #include <ctype.h>
 #include <stdio.h>
@@ -94,7 +94,8 @@ RUN(dot, number = p->type == 's' ? (double)sdot_(M, a, &next, b, &next) : ddot_(
 RUN(asum, number = p->type == 's' ? (double)sasum_(M, a, &next) : dasum_(M, a, &next); (void)b; (void)c)
 RUN(nrm2, number = p->type == 's' ? (double)snrm2_(M, a, &next) : dnrm2_(M, a, &next); (void)b; (void)c)
 
-// Sizes of the operands, in letters: `mk` is M times K numbers, `1` is not used.
+// The routines. `operands` has the size of each operand in letters: `mk` is M times K numbers, and `1` means that the
+// routine does not use the operand.
 static const struct Routine {
     const char* name;
     const char* operands[3];
@@ -140,7 +141,7 @@ static void call(const struct Call* p, const struct Routine* routine) {
 }
 
 static double seconds_of_one(const struct Call* p, const struct Routine* routine, double seconds) {
-    // The first call of a library may take a tenth of a second.
+    // Makes an untimed call, because the first call of a library may take a tenth of a second.
     if ((double)p->sizes[0] * p->sizes[1] * p->sizes[2] < 1e8) call(p, routine);
     double best = 1e300;
     long repeats = 1;
@@ -154,11 +155,12 @@ static double seconds_of_one(const struct Call* p, const struct Routine* routine
     return best;
 }
 
-// Reads a call. Returns its routine, or NULL.
+// Reads a call such as c64x64x64:TN*10 into `p`. Returns its routine, or NULL if there is no such call.
 static const struct Routine* read_call(const char* text, struct Call* p) {
     *p = (struct Call){.type = 's', .trans = "NN", .sizes = {1, 1, 1}, .count = 1};
     const struct Routine* found = NULL;
-    // A name may begin with a letter that is also a type: symm, dot.
+    // First reads the text as a name without a type, because names such as symm and dot begin with the letter of a
+    // type.
     for (int has_type = 0; has_type < 2 && found == NULL; ++has_type) {
         if (has_type && (*text == '\0' || strchr("sdcz", *text) == NULL)) break;
         if (has_type) p->type = *text++;
@@ -188,7 +190,7 @@ int main(int argc, char** argv) {
         for (int operand = 0; operand < 3; ++operand) {
             const size_t count = numbers(&p, routine->operands[operand]);
             p.strides[operand] = count * bytes_of(p.type);
-            // Aligned, since the place of a matrix in its cache lines changes times by a sixth.
+            // Matrices are aligned, because their offset within a cache line changes times by a sixth.
             p.operands[operand] = aligned_alloc(64, (p.strides[operand] * (size_t)p.count + 63) / 64 * 64);
             const int triangular = operand == 0 && strncmp(routine->name, "tr", 2) == 0;
             fill(p.operands[operand], count * (size_t)p.count, p.type, triangular, p.sizes[0]);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the library and its benchmarks, measures both and what peers cost, and prints tables, ratios first.
+# Builds the library and its benchmarks, measures the costs of the library and of similar tools, and prints tables.
 #
 #   bench/run.sh                              everything, some 25 minutes
 #   bench/run.sh --quick                      a few products, seconds; the figures are rough

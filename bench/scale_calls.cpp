@@ -64,9 +64,9 @@ void measure_sizes(int rounds, int largest, bool is_shuffled) {
         const std::size_t calls = std::max(2 * sizes.size(), 1'000'000 / sizes.size() * sizes.size());
         ns_per_call(&sgemm_, sizes, sizes.size());
         if (is_shuffled) std::shuffle(sizes.begin(), sizes.end(), std::minstd_rand(1));
-        for (int i = 0; i < 20; ++i)
-            ns_per_call(&sgemm_, sizes, sizes.size());  // done in advance, since the first
-                                                        // calls of a row are all timed
+        // The shim times each of the first calls of a size, but only some of the later ones. The first calls are made
+        // here.
+        for (int i = 0; i < 20; ++i) ns_per_call(&sgemm_, sizes, sizes.size());
         std::vector<double> through, past;
         for (int round = 0; round < rounds; ++round) {
             past.push_back(ns_per_call(&not_intercepted, sizes, calls));

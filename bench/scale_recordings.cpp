@@ -1,12 +1,12 @@
 // Writes large recordings, or many of them, for bench/scale. They have the contents that the shim would write.
 //
-//   scale_recordings rows FOLDER COUNT    COUNT distinct decisions, half a million a recording; two calls of each
-//   scale_recordings events FILE COUNT    one recording with COUNT single calls of 100 decisions, by four threads in
-//   turn scale_recordings many FOLDER COUNT    COUNT recordings of three decisions each, one per process
-//   scale_recordings fleet FOLDER COUNT   COUNT recordings of the same 1,000 decisions, one per host
-//   scale_recordings distinct FOLDER COUNT   COUNT recordings of 1,000 decisions each, which no other recording has
-//   scale_recordings names FOLDER COUNT   COUNT processes, one after the other, with recordings of the same name;
-//                                         prints the time in which the first 100 and the last 100 began theirs
+//   scale_recordings rows FOLDER COUNT      COUNT distinct decisions, half a million a recording; two calls of each
+//   scale_recordings events FILE COUNT      one recording with COUNT calls of 100 decisions, by four threads in turn
+//   scale_recordings many FOLDER COUNT      COUNT recordings of three decisions each, one per host
+//   scale_recordings fleet FOLDER COUNT     COUNT recordings of the same 1,000 decisions, one per host
+//   scale_recordings distinct FOLDER COUNT  COUNT recordings of 1,000 decisions each, which no other recording has
+//   scale_recordings names FOLDER COUNT     COUNT processes, one after the other, with recordings of the same name;
+//                                           prints the time in which the first 100 and the last 100 began theirs
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ std::uint64_t nanoseconds() {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// Opens a recording. `host`: name in place of this machine's; empty: this machine's name.
+/// Opens a new recording. If `host` is not empty, the recording has this name of a host instead of the machine's.
 std::unique_ptr<Recording> opened(const std::string& path, policy::LogLevel level, const std::string& host = {}) {
     policy::Policy policy;
     policy.log_level = level;
@@ -71,7 +71,7 @@ void call(Recording& recording, ThreadWriter& writer, long number, bool with_eve
                     with_event, [&](DecisionEvent& decision) { describe(decision, number); });
 }
 
-/// Stays below three quarters of a million rows: beyond, a recording rounds sizes up.
+/// This is less than three quarters of a million rows. Beyond that number, a recording rounds sizes up.
 constexpr long rows_of_a_recording = 500'000;
 
 void make_rows(const std::string& folder, long count) {
@@ -92,7 +92,7 @@ void make_events(const std::string& path, long count) {
     for (long i = 0; i < count; ++i) call(*recording, *writers[i % 4], i % 100, true);
 }
 
-/// Decisions in each of many recordings.
+/// The number and kind of the decisions in each recording that make_many() writes.
 struct RowsOfEach {
     long count = 3;
     bool are_distinct = false;  ///< no two recordings share a decision
@@ -114,8 +114,8 @@ void make_some_of_many(const std::string& folder, long begin, long end, RowsOfEa
     }
 }
 
-/// Writes the recordings in several processes. What a recording maps stays mapped, and the kernel allows 65,530
-/// mappings per process.
+/// Writes many recordings, in several processes, because the memory of a recording stays mapped, and the kernel
+/// allows only 65,530 mappings per process.
 int make_many(const std::string& folder, long count, RowsOfEach rows) {
     constexpr long of_a_process = 1000;
     for (long begin = 0; begin < count; begin += of_a_process) {
@@ -130,7 +130,8 @@ int make_many(const std::string& folder, long count, RowsOfEach rows) {
     return 0;
 }
 
-/// Returns the microseconds in which a new process begins a recording. Negative: it could not begin one.
+/// Returns the microseconds in which a new process begins a recording, or a negative number if it could not begin
+/// one.
 double begin_in_a_child(const std::string& path) {
     int ends[2];
     if (pipe(ends) != 0) return -1;

@@ -1,5 +1,5 @@
-# Lists the Debian and Ubuntu packages that the project needs, and installs missing ones after asking. Sourced by
-# examples/demo.sh and tests/run.sh. The names are those of Debian 12 and 13, Ubuntu 22.04 and 24.04.
+# Lists the Debian and Ubuntu packages that the project needs, and installs missing ones after asking. examples/demo.sh,
+# tests/run.sh and .ci/run source this file. The names are those of Debian 12 and 13, Ubuntu 22.04 and 24.04.
 # shellcheck shell=bash disable=SC2034
 
 packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libjs-chart.js libdw-dev zlib1g-dev

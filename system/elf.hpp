@@ -40,8 +40,8 @@ constexpr std::uint32_t gnu_hash(std::string_view name) {
 }
 
 /// Returns the number of an object's dynamic symbols. Computes it from the table DT_GNU_HASH, because no field of the
-/// object holds it. `read(first, count)` returns the table's 32-bit words from `first` on; it returns fewer if the
-/// file ends there.
+/// object holds it. `read(first, count)` returns `count` 32-bit words of the table from word `first` on, or fewer if
+/// the file ends before them.
 template <class Read>
 std::uint64_t symbols_in_gnu_hash(Read read) {
     const auto head = read(0, 4);  // number of buckets, first symbol, size of the filter in 64-bit words, shift

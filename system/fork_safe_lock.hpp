@@ -13,9 +13,9 @@
 namespace fp32shim::system {
 
 /// A lock that stores which process holds it. Invariant: `holder_` is 0 if the lock is free, and fork_generation() of
-/// the process that holds it otherwise. A number of another process was copied by fork and also means that the lock
-/// is free. The lock is not recursive. Signals must be blocked while it is held (as HeldLock does): otherwise a
-/// signal handler that calls BLAS would wait for its own thread.
+/// the process that holds the lock otherwise. If it is the number of another process, fork has copied it from there,
+/// and the lock is free. The lock is not recursive. Signals must be blocked while it is held (HeldLock blocks them):
+/// otherwise a signal handler that calls BLAS would wait for its own thread.
 class ForkSafeLock {
   public:
     /// Acquires the lock, or returns false. Waits at most about five seconds, so that a log on a hanging file server

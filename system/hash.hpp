@@ -1,5 +1,5 @@
-// 64-bit hashes that identify rows of a recording, plans and decisions. An attacker can construct two inputs with the
-// same hash. A hash that is written to a file only tells the entries of this one file apart.
+// 64-bit hashes that serve as keys of tables and of entries in the project's files. They are not cryptographic: an
+// attacker can construct two inputs with the same hash.
 #pragma once
 
 #include <cstdint>

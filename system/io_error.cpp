@@ -45,7 +45,6 @@ constexpr KnownError known_errors[] = {
 
 }  // namespace
 
-// NOLINTNEXTLINE(readability-function-size): a table
 IoError describe_io_error(int error) {
     for (const KnownError& known : known_errors)
         if (known.error == error) return known.description;

@@ -36,8 +36,8 @@ class ErrnoAndFloatGuard {
         return found;
     }
     static void restore(const FloatState& before) {
-        constexpr std::uint16_t exceptions =
-            0x80ff;  // the exception flags in x87_status; its other bits describe the stack of registers
+        // The exception flags in x87_status. Its other bits describe the register stack and the last comparison.
+        constexpr std::uint16_t exceptions = 0x80ff;
         const FloatState now = float_state();
         if (now.mxcsr != before.mxcsr) _mm_setcsr(before.mxcsr);
         if (now.x87_control == before.x87_control && ((now.x87_status ^ before.x87_status) & exceptions) == 0) return;

@@ -1,4 +1,4 @@
-// Writes texts into buffers of limited size, and ends a text that was cut with an ellipsis. Allocates nothing.
+// Writes texts into buffers of limited size. A text that had to be cut ends in an ellipsis. Allocates nothing.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Tells a signal handler if the code that it interrupted was using an object of this thread. A handler may also leave
-// the interrupted code for good, by siglongjmp; such an abandoned use counts as ended.
+// Tells a signal handler if the code that it interrupted was using an object of this thread. If a handler leaves the
+// interrupted code for good by siglongjmp, the use of the object counts as ended as soon as the stack shows that.
 #pragma once
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 namespace fp32shim::system {
 
-/// Marks an object as in use by its thread. The object is not in use if the mark is zeroed memory.
+/// Marks an object as in use by its thread. Zeroed memory is a valid mark, which says that the object is not in use.
 ///
 /// A use is identified by the stack pointer of the code that began it. Stacks grow downwards, and a handler runs
 /// below the code that it interrupted. So if code runs at or above the stack pointer of a use, on the same stack, the

@@ -1,4 +1,4 @@
-// Holds signals away from the calling thread, in code that a signal handler must neither reenter nor leave by
+// Blocks signals in the calling thread during code that a signal handler must neither reenter nor leave by
 // siglongjmp. Also removes the signals that the shim's own writing caused: a log must not kill the program by SIGPIPE
 // on a broken pipe, or by SIGXFSZ beyond RLIMIT_FSIZE.
 #pragma once

@@ -40,7 +40,7 @@ inline std::string_view trimmed(std::string_view text, std::string_view blanks) 
     return text.substr(0, text.find_last_not_of(blanks) + 1);
 }
 
-/// Returns the whole argument line of this process, joined by single blanks.
+/// Returns the command line of this process: all its arguments, joined by single blanks.
 inline std::string read_command_line() {
     std::string command = read_small_file("/proc/self/cmdline");
     // Each argument, including the last one, ends in NUL. Programs that rewrite their title leave further NULs at the

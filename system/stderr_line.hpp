@@ -24,8 +24,8 @@ class OncePerProcess {
     bool is_first_call();
 
   private:
-    std::atomic<std::uint32_t> process_{
-        0};  // fork_generation() of the process that most recently called is_first_call()
+    // fork_generation() of the process that most recently called is_first_call()
+    std::atomic<std::uint32_t> process_{0};
 };
 
 }  // namespace fp32shim::system

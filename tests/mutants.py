@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what the tests catch: changes one place of the code at a time, and runs tests until one fails.
 
-  tests/mutants.py --count 300                      of shim/ and policy/, chosen by --seed; hours on two cores
+  tests/mutants.py --count 300                      changes places in shim/ and policy/, by --seed; hours on two cores
   tests/mutants.py --count 20 --under policy        only of files below policy/
   tests/mutants.py --list --count 5                 shows the mutants, and runs nothing
   tests/mutants.py --replay before.jsonl            the same changes again, where the code still has them

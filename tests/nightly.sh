@@ -9,7 +9,7 @@
 #              order, against float64; 2,000 of each under every library, kernel, number of threads and instruction set
 #   races      first products of eight threads at once, 1,000 times
 #   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each; kills, cut and damaged
-#              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS: so often
+#              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS sets both
 #   pages      commands of the documentation that take a minute each
 #   gpu-check  gpu-check on the stand-in within 120 and 300 seconds; a preview of a whole product of an H200
 #   bisect     the search of bisect on 1,000 random programs of each kind, and on scripts for torch and scikit-learn
@@ -75,8 +75,8 @@ wheel() {
         FP32SHIM_WHEEL_FOLDER=$root/build/nightly/wheels long_test packages/systems/test_wheel.py
 }
 
-# Builds in folders of different names and depths, and with another umask, time zone and language. The bytes must be
-# equal.
+# Builds twice: in folders of different names and depths, and with another umask, time zone and language. The packages of
+# both builds must have the same bytes.
 packages() {
     local made=$logs/packages file failed=0
     rm -rf "$made"
@@ -140,13 +140,13 @@ fuzz() {
         fuzz_one recording_reader_fuzzer tests/fuzz/corpus && fuzz_one kernel_image_fuzzer tests/unit/record/kernel_images
 }
 
-# fuzz_one FUZZER FOLDER: keeps the inputs that it finds, to begin from them the next night.
+# fuzz_one FUZZER FOLDER: runs a fuzzer on the inputs in FOLDER, and keeps the inputs that it finds for the next night.
 fuzz_one() {
     mkdir -p "build/fuzz/found/$1" && cp -n "$2"/* "build/fuzz/found/$1/" &&
         (cd build/fuzz && "bin/$1" -max_total_time="${FUZZ_SECONDS:-600}" -timeout=10 -rss_limit_mb=2048 "found/$1")
 }
 
-clang() { cmake --preset clang && cmake --build build/clang; }  # each file alone, also those of the tests
+clang() { cmake --preset clang && cmake --build build/clang; }  # compiles each file alone, also those of the tests
 
 lint() {
     clang && git ls-files 'system/*.cpp' 'policy/*.cpp' 'record/*.cpp' 'shim/*.cpp' 'cli/*.cpp' |

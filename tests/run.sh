@@ -40,8 +40,9 @@ if [[ $as ]] && ! grep -qw "$as" /proc/cpuinfo; then
     exit 2
 fi
 
-# The build and examples/demo.sh work in such folders, but LD_PRELOAD cannot quote blanks and colons. CMake commands
-# cannot quote commas in the path of a library, nor brackets in the path of a folder that they list.
+# The tests do not work in a folder with one of these characters in its path (the build and examples/demo.sh do).
+# LD_PRELOAD cannot quote blanks and colons. CMake commands cannot quote commas in the path of a library, nor brackets
+# in the path of a folder that they list.
 for folder in "$PWD" "${TMPDIR:-/tmp}"; do
     [[ $folder == *[][[:space:]:,\*\?]* ]] || continue
     echo "tests/run.sh: found the folder \"$folder\"; allowed for the checkout and for TMPDIR: a path without blanks and" \

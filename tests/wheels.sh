@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tests the shim under unmodified wheels from PyPI, and under MKL: tests/preload/wheels/. Also fetches two versions of
-# cuBLAS that torch does not use, into cublas/ of the environment, where tests/cublas/ reads them, other versions of
-# pytest into pytest/, and Triton and cuda.bindings into kernels/.
+# Tests the shim under unmodified wheels from PyPI, and under MKL: tests/preload/wheels/. Into folders of the virtual
+# environment, it also fetches two versions of cuBLAS that torch does not use (cublas/, for tests/cublas/), other
+# versions of pytest (pytest/), and Triton and cuda.bindings (kernels/).
 #
 #   tests/wheels.sh                  makes the virtual environment if needed, then runs the tests
 #   tests/wheels.sh --prepare        only makes it; the one line on stdout is its path
@@ -20,7 +20,7 @@ python=${PYTHON:-python3}
 say() { echo "wheels: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# Prints what the environment is made from. If this text changes, the environment is made again.
+# Prints the version of Python and the list of wheels. If this text changes, the environment is made again.
 recipe() { "$python" -c 'import platform, sys; print(sys.version, platform.machine())'; cat "$here/requirements.txt"; }
 
 # install ARGS: runs pip install, and prints one line per wheel as it arrives.
@@ -64,7 +64,7 @@ add_pytest() {
     cp "$here/pytest.txt" "$wheels/pytest/fp32shim-recipe"
 }
 
-# Adds programs that launch GPU kernels, out of torch's reach: with them it would load other code.
+# Adds packages that launch GPU kernels, in a folder where torch does not find them: with them, torch would load other code.
 add_kernels() {
     rm -rf "$wheels/kernels"
     say "adding $(grep == "$here/kernels.txt" | tr '\n' ' ')about 1 GiB"

@@ -49,7 +49,8 @@ int cublasSetMathMode(void* handle, int mode) {
     return success;
 }
 
-// Static functions, so that this file can take their addresses past a preload; the public names are aliases.
+// These functions are static, because the address of a public function could be that of a preloaded library's
+// function of the same name. The public names are aliases.
 
 static int sgemm(void* handle, int trans_a, int trans_b, int m, int n, int k, const float* alpha, const float* a,
                  int lda, const float* b, int ldb, const float* beta, float* c, int ldc) {

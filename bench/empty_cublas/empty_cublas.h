@@ -23,7 +23,7 @@ int cublasGemmEx(void* handle, int trans_a, int trans_b, int m, int n, int k, co
 int cublasSsyrk_v2(void* handle, int uplo, int trans, int n, int k, const float* alpha, const float* a, int lda,
                    const float* beta, float* c, int ldc);
 
-/// Addresses of the functions themselves. Calls by them bypass anything that is preloaded.
+/// Addresses of the functions themselves. Calls to these addresses bypass anything that is preloaded.
 struct EmptyCublas {
     int (*sgemm)(void*, int, int, int, int, int, const float*, const float*, int, const float*, int, const float*,
                  float*, int);

@@ -2,8 +2,8 @@
 !
 ! The functions are looked up at their first use (dlsym). So a program that uses this module links no library of
 ! fp32shim, and runs with or without the shim. Without it every function returns FP32SHIM_NOT_LOADED and does nothing.
-! fp32shim/fp32shim.h describes the allowed arguments, and which setting overrides which. An absent optional argument
-! is C's NULL: not set. Trailing blanks of arguments are dropped.
+! fp32shim/fp32shim.h describes the allowed arguments, and which setting overrides which. For an absent optional
+! argument, the C function gets NULL, which means "not set". Trailing blanks of arguments are dropped.
 !
 ! A scope belongs to the thread that opened it: inside an OpenMP region, open and close it on each thread.
 module fp32shim
@@ -20,7 +20,7 @@ module fp32shim
                                   FP32SHIM_SCOPE_MISMATCH = 3, FP32SHIM_SCOPE_DEPTH = 4, FP32SHIM_POLICY_ERROR = 5, &
                                   FP32SHIM_NOT_LOADED = -1
 
-    !> Number of characters that hold any precision, source or floor.
+    !> A length of text that is enough for every precision, source and floor.
     integer, parameter, public :: FP32SHIM_NAME_SIZE = 16
 
     integer(c_int), parameter :: abi_version = 1
@@ -95,7 +95,7 @@ contains
         status = call_with_text("fp32shim_set_precision", precision)
     end function
 
-    !> Gets the precision in force for this thread, without rules; blanks if the status is not OK.
+    !> Gets the precision that applies to this thread, ignoring rules of the policy; blanks if the status is not OK.
     integer function fp32shim_get_precision(precision, source) result(status)
         character(*), intent(out) :: precision, source
         character(kind=c_char), target :: c_precision(FP32SHIM_NAME_SIZE), c_source(FP32SHIM_NAME_SIZE)

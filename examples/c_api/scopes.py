@@ -9,7 +9,7 @@ N = 64
 
 
 def multiply(part):
-    """One product of fixed numbers, and how far it is from the same in double."""
+    """Multiplies fixed numbers once, and prints the difference from the same product in double precision."""
     i = numpy.arange(N * N, dtype=numpy.float32).reshape(N, N)
     a, b = numpy.sin(i), numpy.cos(i)
     c = a @ b

@@ -1,4 +1,4 @@
-"""The words of query_duckdb.py and query_spark.py, and their queries one by one."""
+"""The code that query_duckdb.py and query_spark.py share: it reads the command line, and answers the queries one by one."""
 
 import pathlib
 import sys

@@ -6,7 +6,7 @@ import queries
 
 
 def fleet(lines):
-    """A connection with the table `fleet`."""
+    """Returns a connection with the table `fleet`, which has the content of the file `lines`."""
     connection = duckdb.connect()
     connection.execute("CREATE TABLE fleet " + queries.TABLE)
     path = str(lines).replace("'", "''")

@@ -6,7 +6,7 @@ import queries
 
 
 def fleet(lines):
-    """A session with the view `fleet`. Names are in double quotes, as in standard SQL."""
+    """Returns a session with the view `fleet` of a file. Queries put names in double quotes, as standard SQL does."""
     session = (SparkSession.builder.master("local[2]").appName("fp32shim fleet").config("spark.ui.enabled", "false")
                .config("spark.sql.ansi.enabled", "true").config("spark.sql.ansi.doubleQuotedIdentifiers", "true")
                .config("spark.sql.shuffle.partitions", "4").getOrCreate())

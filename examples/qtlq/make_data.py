@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes L.f32 and Q.f32, the stored input of qtlq, by the recipe at the head of reference.csv.
 
-Each file is a 128x128 float32 matrix, row-major, little-endian, nothing else. They are stored rather than made
-on the spot because the published TF32 values depend on their last bits, and those on torch's generator and on
-LAPACK's qr. Needs torch and numpy. With --check, compares with the stored files and writes nothing.
+Each file contains only the elements of a 128x128 float32 matrix, row-major and little-endian. The matrices are stored,
+because the published TF32 values depend on their last bits, which depend on the versions of torch's random generator
+and of LAPACK's qr. Needs torch and numpy. With --check, compares with the stored files and writes nothing.
 """
 
 import argparse
@@ -20,7 +20,7 @@ N = 128
 
 
 def recipe():
-    """L and Q as float32 numpy arrays; everything before the last cast is float64."""
+    """Returns L and Q as float32 numpy arrays. They are computed in float64 and rounded once, at the end."""
     lambda_ = torch.empty(N, dtype=torch.float64)
     lambda_[:5] = 2.5e6 * torch.tensor([1, 0.98, 0.96, 0.94, 0.92], dtype=torch.float64)
     lambda_[5:] = torch.logspace(math.log10(2.5e6 * 0.90), -1, N - 5, dtype=torch.float64)
@@ -32,7 +32,7 @@ def recipe():
 
 
 def round_to_tf32(x):
-    """To 10 explicit mantissa bits, nearest, ties away from zero. All of x is finite and far from overflow."""
+    """Rounds x to 10 mantissa bits, to nearest, ties away from zero. All of x must be finite and far from overflow."""
     bits = numpy.ascontiguousarray(x).view(numpy.uint32)
     return ((bits + numpy.uint32(0x1000)) & ~numpy.uint32(0x1FFF)).view(numpy.float32)
 
@@ -43,7 +43,8 @@ def diagonal(l, q, rounding):
 
 
 def compare(name, column, result, published):
-    """Prints the worst row and says whether every published value is met within 0.05 + 1e-4 |value|."""
+    """Prints the row with the largest difference from the published values. Returns True if all differences are within
+    0.05 + 1e-4 |value|."""
     rows = [(int(row["index"]), float(row[column])) for row in published]
     shares = [(abs(float(result[i]) - value) / (0.05 + 1e-4 * abs(value)), i) for i, value in rows]
     share, i = max(shares)

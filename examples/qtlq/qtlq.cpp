@@ -60,8 +60,8 @@ std::vector<Published> read_published(const std::filesystem::path& path) {
     return rows;
 }
 
-/// Returns (Q^T L) * Q^T, summed along each row. Only the matrix product may run at another precision; the sums are
-/// float32, in order.
+/// Returns the diagonal of Q^T L Q: multiplies Q^T L by Q^T element by element, and sums each row. Only the matrix
+/// product Q^T L may run at another precision; the sums are float32, in order.
 std::vector<float> diagonal(const Matrix& l, const Matrix& q) {
     Matrix qt_l(l.size());
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, n, 1.0F, q.data(), n, l.data(), n, 0.0F, qt_l.data(),
@@ -73,8 +73,9 @@ std::vector<float> diagonal(const Matrix& l, const Matrix& q) {
     return result;
 }
 
-/// The row with the largest difference from a published column, in units of the tolerance 0.05 + 1e-4 |value|. Five
-/// printed digits are 5e-5 of the value. The order in which a BLAS sums changes the small values by some 0.01.
+/// The row with the largest difference from a published column, in units of the tolerance 0.05 + 1e-4 |value|.
+/// Rounding to the five printed digits changes a value by up to 5e-5 of it, and the order in which a BLAS sums
+/// changes the small values by some 0.01.
 struct Furthest {
     double distance = 0;
     int index = 0;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""diag(Q^T L Q) of a symmetric 128x128 matrix with a spectrum from 0.1 to 2.5e6, in plain torch.
+"""Computes diag(Q^T L Q) of a symmetric 128x128 matrix with a spectrum from 0.1 to 2.5e6, in plain torch.
 
-The same table as qtlq.cpp; this program knows nothing of fp32shim. --csv prints all 128 values with nine digits,
-so that two runs are bitwise the same where their texts are. --device cuda runs the product on a GPU. Needs torch
-1.13 or newer, no numpy.
+Prints the same table as qtlq.cpp, and knows nothing of fp32shim. --csv prints all 128 values with nine digits, so that
+two runs with equal texts are bitwise equal. --device cuda runs the product on a GPU. Needs torch 1.13 or newer, but no
+numpy.
 """
 
 import argparse
@@ -18,7 +18,7 @@ N = 128
 
 
 def read_matrix(path):
-    """N x N, row-major, little-endian float32."""
+    """Reads an N x N matrix of float32, row-major and little-endian."""
     if path.stat().st_size != 4 * N * N:
         raise ValueError(f"{path}: is not {4 * N * N} bytes, a 128x128 float32 matrix; make_data.py makes it again")
     return torch.from_file(str(path), shared=False, size=N * N, dtype=torch.float32).reshape(N, N)
@@ -31,7 +31,7 @@ def read_published(path):
 
 
 def furthest(result, rows, column):
-    """(distance, index) of the row furthest from a published column; the unit is 0.05 + 1e-4 |value|."""
+    """Returns (distance, index) of the row furthest from a published column. The unit of distance is 0.05 + 1e-4 |value|."""
 
     def distance(row):
         share = abs(result[int(row["index"])] - row[column]) / (0.05 + 1e-4 * abs(row[column]))

@@ -10,7 +10,7 @@ centres = 0.3 * random.standard_normal((10, 256))
 
 
 def make_readings(count):
-    """Readings of 256 sensors, all near 100, of things of ten kinds."""
+    """Returns readings of 256 sensors, all near 100, and the kind (0 to 9) of the thing that each reading measured."""
     kinds = random.integers(0, 10, count)
     readings = 100 + centres[kinds] + random.standard_normal((count, 256))
     return readings.astype(np.float32), kinds

@@ -10,7 +10,7 @@ WORDS, WIDTH, LENGTH, BATCH = 1000, 128, 64, 16
 
 
 class Translator(nn.Module):
-    """Reads a sentence and gives a word for each of its places."""
+    """Reads a sentence and gives a word for each of its positions."""
 
     def __init__(self):
         super().__init__()

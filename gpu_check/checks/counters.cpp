@@ -62,9 +62,9 @@ std::string format_in(const std::string& output) {
     return lowest;
 }
 
-/// Returns the names of tensor-core counters in the output of `ncu --query-metrics`, with the suffix `.sum`, which
-/// adds up a kernel's counts. The counters count instructions, and operations on TF32. Their names differ between
-/// generations of GPUs.
+/// Returns the names of ncu's counters of tensor-core instructions and of operations on TF32. `listing` is the output
+/// of `ncu --query-metrics`, because the names differ between generations of GPUs. Appends the suffix `.sum`, which
+/// adds up a kernel's counts.
 std::vector<std::string> tensor_metrics(const std::string& listing) {
     std::vector<std::string> result;
     std::istringstream lines(listing);

@@ -87,7 +87,7 @@ bool loader_finds(const std::string& name) {
 /// The folders to search for a library. They are searched in the order of the members.
 struct SearchFolders {
     std::string only;  ///< the only folder to search; empty if all are searched
-    /// The folders in LD_LIBRARY_PATH, the folders in CUDA_PATH and CUDA_HOME, and all other folders.
+    /// `of_loader` has the folders in LD_LIBRARY_PATH, `named` those of CUDA_PATH and CUDA_HOME, `others` the rest.
     Folders of_loader, named, others;
 };
 

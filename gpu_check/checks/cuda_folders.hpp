@@ -16,10 +16,10 @@ struct CudaFolders {
 };
 
 /// Finds a cuBLAS that runs on this machine, and measures the section `machine` with it. `libraries` is the only
-/// folder to search; if it is empty, the loader's path, CUDA toolkits, and the packages of `python` are searched.
-/// Sets the variables that workers need in `settings`. If cuBLAS 13 does not run but cuBLAS 12 does, the finding
-/// `instead_of_13` has the reason. Throws NoDeviceError, with one line about what is missing, or std::runtime_error
-/// if the device does not work.
+/// folder to search for cuBLAS; if it is empty, the loader's path, CUDA toolkits, and the packages of `python` are
+/// searched. Adds the environment variables that the measuring processes need to `settings`. If cuBLAS 13 does not
+/// run but cuBLAS 12 does, the finding `instead_of_13` has the reason. Throws NoDeviceError, with one line about what
+/// is missing, or std::runtime_error if the device does not work.
 CudaFolders find_working_cublas(const std::string& libraries, const std::string& python,
                                 MeasurementSettings& settings, FindingMap& findings);
 

@@ -1,7 +1,8 @@
 // gpu-check tests on a real GPU that the library works as documented. `fp32shim gpu-check` starts this program.
 //
-//   gpu-check [OPTION...]             prints the verdict: about twenty lines with their evidence, in an allowed time
-//   gpu-check --worker SECTION ...    measures one section of sections/, as a child process of the first form
+//   gpu-check [OPTION...]             prints about twenty verdicts with their evidence, within a time limit
+//   gpu-check --worker SECTION ...    makes one of the measurements in sections/, as a child process of the first
+//   form
 
 #include <unistd.h>
 
@@ -174,7 +175,7 @@ bool has_no_answer(const VerdictLine& line) {
     return line.verdict == Verdict::failed && line.text.find("no answer in") != std::string::npos;
 }
 
-/// Returns true if the device still multiplies. Is called after a step in which a process gave no answer in time.
+/// Returns true if the device still multiplies. To be called after a step in which a process gave no answer in time.
 bool device_still_answers(CheckState& context) {
     MeasurementSettings probe = context.settings;
     probe.until = std::min(context.time_at_share(0.99), Clock::now() + std::chrono::seconds(10));
@@ -201,7 +202,7 @@ void print_line(const VerdictLine& line) {
     std::fflush(stdout);
 }
 
-/// If stderr is a terminal, shows there what is being measured, and erases the line at the end.
+/// A line on stderr that shows what is being measured, if stderr is a terminal. The destructor erases the line.
 class ProgressLine {
   public:
     explicit ProgressLine(const char* step) {
@@ -274,8 +275,8 @@ int finish(CheckState& context) {
     return faults == 0 ? 0 : 1;
 }
 
-/// Hides all devices except the first from the processes that are measured. Otherwise each process would spend time
-/// on starting the others, and JAX would use them.
+/// Hides all devices except the first from the measuring processes. Otherwise each process would spend time on
+/// starting the other devices, and JAX would use them.
 void hide_other_devices(CheckState& context) {
     if (context.machine.joined_values("devices") == "1") return;
     std::string& visible = context.settings.environment["CUDA_VISIBLE_DEVICES"];
@@ -333,8 +334,8 @@ std::optional<int> parse(const std::vector<std::string>& words, CommandLineOptio
     return std::nullopt;
 }
 
-/// Runs `gpu-check [OPTION...]`. Returns 0 if every line that was tried is confirmed, 1 if a line is wrong or could
-/// not be measured, and 77 if there is no CUDA device or no CUDA.
+/// Runs `gpu-check [OPTION...]`. Returns the exit status: 0 if no line of the verdict is wrong or failed, 1 if one
+/// is, and 2 if an option is wrong. Throws NoDeviceError if there is no CUDA device or no CUDA.
 int check_gpu(const std::vector<std::string>& words) {
     CheckState context;
     CommandLineOptions& options = context.options;

@@ -22,9 +22,10 @@ VerdictLine check_framework(const char* framework, const char* title, const std:
 VerdictLine check_kernels(const std::string& python, const MeasurementSettings& settings, bool expects_tf32,
                           nlohmann::json& evidence);
 
-/// Counts tensor-core instructions twice by Nsight Compute (ncu), which reads the GPU's own counters. Under the
-/// precision `high` there must be some. Under a floor of fp32 there must be none, although the program asks for TF32
-/// in every way. The check is not tried if `ncu` is not in PATH or is not permitted to count.
+/// Counts the tensor-core instructions of two runs by Nsight Compute (ncu), which reads the GPU's own counters. The
+/// run under the precision `high` must have some, if `expects_tf32` is true. The run under a floor of fp32 must have
+/// none, although its program asks for TF32 in every way. The check is not tried if `ncu` is not in PATH or is not
+/// permitted to count.
 VerdictLine check_counters(const MeasurementSettings& settings, bool expects_tf32, nlohmann::json& evidence);
 
 }  // namespace gpu

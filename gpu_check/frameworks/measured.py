@@ -1,8 +1,9 @@
 """Finds the format in which a float32 product was computed, from its result alone.
 
 gpu_check/products/format.hpp uses the same method: the result is compared with float64 products of operands that were
-rounded on the host to each format, in each way. Summing in float32 moves a result by some 1e-6, and on tensor cores by up to
-6e-5. Two references lie 2e-4 apart or more. tests/cublas/test_judges.py gives both programs the same products.
+rounded on the host to each format, by each way of rounding. Summing in float32 moves a result by some 1e-6, and on tensor
+cores by up to 6e-5. Two of these reference products lie 2e-4 apart or more. tests/cublas/test_judges.py gives both programs
+the same products.
 """
 
 import numpy
@@ -60,8 +61,8 @@ def _distance(result, reference, exact):
 
 def random_operands(n):
     """Returns two n x n matrices whose product differs clearly between the formats. An eighth of the elements are ties of TF32
-    and FP16, and an eighth are ties of BF16. TF32 and FP16 keep equally many bits of mantissa. So a third of the rows of the
-    first matrix, and of the columns of the second, is too large for FP16, and a third is smaller than FP16's smallest number."""
+    and FP16, and an eighth are ties of BF16. TF32 and FP16 keep equally many bits of mantissa. To tell them apart, a third of
+    the rows of the first matrix, and of the columns of the second, is too large for FP16, and a third is too small for it."""
     generator = numpy.random.default_rng(1)
     scales = numpy.resize(numpy.float32(SCALES), n)
 

@@ -24,7 +24,8 @@ std::vector<double> scales_of_rows(int n, const double (&thirds)[3]) {
     return scales;
 }
 
-/// Returns a number whose last `bits` bits are 1000…, which is a tie between two numbers without these bits.
+/// Returns `value` with 1000… as its last `bits` bits, so that it lies halfway between two numbers that have zeros
+/// there.
 float tie(float value, int bits) {
     const auto word = std::bit_cast<std::uint32_t>(value) >> bits << bits;
     return std::bit_cast<float>(word | 1U << (bits - 1));

@@ -2,9 +2,9 @@
 //
 // The elements make results in different formats differ clearly. An eighth of them are ties of TF32 and FP16, halfway
 // between two numbers of the format, and an eighth are ties of BF16, so that a result tells how ties are rounded.
-// TF32 and FP16 keep equally many bits of mantissa. So a third of the rows is too large for FP16, and a third is
-// smaller than FP16's smallest number. Powers of two scale the rows of the operand, and thus the rows of the result;
-// judge_result() divides by the same powers.
+// TF32 and FP16 keep equally many bits of mantissa. To tell them apart, a third of the rows is too large for FP16,
+// and a third is smaller than FP16's smallest number. Powers of two scale the rows of the operand, and thus the rows
+// of the result; judge_result() divides by the same powers.
 #pragma once
 
 #include <complex>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double largest_fp64_error = 1e-13;      // products with a larger error are emulated
 constexpr double largest_plausible_error = 1e-2;  // results with a larger error are not of this product at all
-constexpr int spread = 20;                        // the largest shift of a factor, in bits
+constexpr int spread = 20;                        // the largest value of shift_of()
 constexpr int not_written = -2;  // number of kept bits before cuBLAS writes it; -1 means that cuBLAS did not emulate
 
 std::vector<void*> addresses(const DeviceBuffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
@@ -22,7 +22,7 @@ std::vector<void*> addresses(const DeviceBuffer& matrices, std::size_t matrix_by
     return result;
 }
 
-/// Returns the number of bits by which column k of A is shifted down and row k of B is shifted up.
+/// Returns the exponent of the power of two by which column k of A is divided and row k of B is multiplied.
 int shift_of(int k) { return k * 7 % (spread + 1); }
 
 std::vector<double> random_matrix(int n, unsigned seed) {

@@ -148,8 +148,8 @@ struct AuditSummary {
     fp32shim::record::AuditErrors errors;
 };
 
-/// Returns the audits of products of size `n` from the recording at the path `recording`: their numbers, and the
-/// errors in the last of them.
+/// Returns how many audits and skipped audits the file `recording` has of products of size `n`, and the errors in the
+/// last of them.
 AuditSummary summarize_audits(const std::string& recording, int n) {
     const auto opened = fp32shim::record::RecordingReader::open(recording);
     if (opened.reader == nullptr) throw std::runtime_error(recording + ": " + opened.error);

@@ -1,5 +1,5 @@
-// Measures the format of one product that is requested in every way: by functions, compute types, algorithms and math
-// modes.
+// Measures in which format a product runs, for each way to request it: by functions, compute types, algorithms and
+// math modes.
 #include "gpu_check/products/problem.hpp"
 #include "gpu_check/sections/findings.hpp"
 #include "gpu_check/sections/section.hpp"

@@ -11,7 +11,7 @@ namespace gpu {
 namespace {
 
 /// Returns the number of nodes of each CUgraphNodeType, such as "2 x 0, 1 x 2". Type 0 is a kernel, 1 a copy, 2 a
-/// fill. Returns "absent" if the driver lacks the functions that tell.
+/// fill. Returns "absent" if the driver lacks the functions that list nodes.
 std::string types_of(const Device& device, CUgraph graph) {
     const auto get_nodes = device.driver.find<decltype(cuGraphGetNodes)>("cuGraphGetNodes");
     const auto get_type = device.driver.find<decltype(cuGraphNodeGetType)>("cuGraphNodeGetType");
@@ -55,10 +55,9 @@ void replay_graph_twice(const Device& device, CUgraph graph, CUstream stream) {
     device.synchronise();
 }
 
-/// Sends the nodes and bits of captured products. They must be the same whether the program requests TF32 or the shim
-/// does.
+/// Sends the nodes, format and bits of captured products, in TF32 that the program requests (variant `native`) or
+/// that the shim sets (variant `high`).
 void measure_captured_products(Worker& worker) {
-    // Without the shim, the program requests TF32 itself.
     const bool asks = worker.variant == "native";
     const Device& device = worker.device();
     const Cublas& cublas = worker.cublas();

@@ -79,8 +79,8 @@ struct CallVariant {
 constexpr CallVariant turns[kind_count] = {
     {"launch", "", direct}, {"off", "", direct}, {"summary", "summary", off}, {"calls", "calls", off}};
 
-/// Sends the median of the differences `left[i] - right[i]`. There is one for each round `i`. Also sends the bounds
-/// between which the true median lies with 99% certainty.
+/// Sends the median of the differences `left[i] - right[i]` of all rounds `i`, and the bounds between which the true
+/// median lies with 99% certainty.
 void send_difference(Worker& worker, const std::string& name, const std::vector<double>& left,
                      const std::vector<double>& right) {
     std::vector<double> each;
@@ -100,7 +100,8 @@ void send_difference(Worker& worker, const std::string& name, const std::vector<
 
 void measure_recording_cost(Worker& worker) {
     worker.measure_row("cublasSgemm", "", [&] {
-        // Must be made first, because it writes the policy file that the library reads at its first product.
+        // `policy` is made first, because its constructor writes the policy file that the library reads at the first
+        // product.
         RecordingSwitch policy;
         const Cublas& cublas = worker.cublas();
         using Sgemm = decltype(cublasSgemm_v2);

@@ -32,7 +32,7 @@ struct Section {
     bool faults_are_answers = false;     // if false, a row that fails makes the whole section fail
 };
 
-/// Returns the sections in the order of measurement.
+/// Returns all sections. gpu-check measures them in the order of checks/gpu_check.cpp instead.
 std::span<const Section> verdict_sections();
 /// Returns the section called `name`. Throws std::invalid_argument if there is none.
 const Section& section_named(const std::string& name);
@@ -51,7 +51,7 @@ double median_milliseconds(Worker& worker, const CublasFunction& function, const
                            cublasMath_t mode);
 // Functions in host_time.cpp:
 void measure_recording_cost(Worker& worker);
-// Functions in graph.cpp. They show that the shim does not change what a product does that is captured into a graph:
+// Functions in graph.cpp:
 void measure_captured_products(Worker& worker);
 /// Makes a stream that does not wait for other streams, and sets it as the stream of the handle.
 CUstream use_own_stream(const Cublas& cublas);

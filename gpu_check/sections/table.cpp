@@ -44,7 +44,7 @@ const std::vector<Variant> rules_of_float64 = {{"native", VISIBLY},
 const std::vector<Variant> with_audits = {
     {"high", UNDER "FP32_MATMUL_PRECISION=high FP32_MATMUL_AUDIT=1 FP32_MATMUL_LOG=FOLDER/audits.fp32rec"}};
 
-// The most decisive sections come first, because a time limit cuts off the last ones.
+// The most decisive sections come first, because a time limit cuts off the last ones in tests/cublas/gpu/questions.
 const std::vector<Section> table = {
     {"machine", "Machine", measure_machine},
     {"product", "One cublasSgemm under each precision", measure_default_product, every_precision},

@@ -1,6 +1,7 @@
-// A worker is a process that measures one section, and sends each row to its parent as soon as the row is known.
-// After a device has faulted, the process can no longer use it. The parent then starts another worker, which begins
-// with the next row, so that a fault costs only one row. The parent does the same if a row hangs.
+// A worker is a process that measures one section, which is a table of measurements, and sends each row to its parent
+// as soon as the row is measured. After a device has faulted, the process can no longer use it. The parent then
+// starts another worker, which begins with the next row, so that a fault costs only one row. The parent does the same
+// if a row hangs.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Makes a measurement as the parent of workers: starts the workers, passes their rows on as they arrive, and keeps
-// their findings.
+// Measures a section (sections/section.hpp) by worker processes: starts the workers, passes their rows on as they
+// arrive, and keeps their findings.
 #pragma once
 
 #include <functional>

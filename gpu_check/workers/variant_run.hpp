@@ -44,7 +44,7 @@ class VariantEnvironment {
     std::string folder_;
 };
 
-/// Returns true if the variables of a variant contain `word`, which is SHIM or FOLDER.
+/// Returns true if the text of a variant's environment variables contains `word`.
 bool variables_mention(const Variant& variant, const char* word);
 
 }  // namespace gpu

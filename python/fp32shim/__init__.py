@@ -150,7 +150,7 @@ def scope(label: object, precision: str | None = None, floor: str | None = None)
     labels are joined by '/'. A rule of the policy overrides `precision`. `floor` is added to the floors of enclosing
     scopes. A label of another type is turned into text. Labels that are too long or too deeply nested are left out, with
     an FP32ShimWarning. Raises FP32ShimError if the name of a precision or floor is unknown, or if scopes are nested so
-    deeply that the library cannot apply it.
+    deeply that the library cannot apply a precision or floor.
     """
     # KeyboardInterrupt may be raised right after the scope was opened, so the number of open scopes decides how many to
     # close.
@@ -402,7 +402,7 @@ class Products(Recording):
         self.path = None
         self.file_names = {}
         self._folder: str | None = None
-        self._copies: list[str] | None = None  # copies of recordings, in order; None until the block has ended
+        self._copies: list[str] | None = None  # copies of the recordings after the block; None until it has ended
         self._copy_before: str | None = None
         self._first_recording = recording()
         if self._first_recording is None:
@@ -458,7 +458,7 @@ def products() -> typing.Iterator[Products]:
     block still runs.
     """
     if _library is None:
-        _call_library("products")
+        _call_library("products")  # only warns that the library is not loaded
     seen = Products()
     try:
         yield seen

@@ -1,5 +1,5 @@
-"""Writes the section of --fp32shim-baseline, which compares the products of each test with a file that an earlier run
-wrote."""
+"""Writes the section of pytest's summary for --fp32shim-baseline. It compares the products of each test with a file that an
+earlier run wrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pytest_fp32shim import recorded
 
 SCHEMA = 1
 WORSE_ERROR_RATIO = 2  # an error counts as worse if it is larger than the baseline's error by more than this factor
-FLOOR_NAMES = {4: "bf16x9", 3: "tf32", 2: "bf16", 1: "fp16", 0: "fp8"}  # names of floors by level
+FLOOR_NAMES = {4: "bf16x9", 3: "tf32", 2: "bf16", 1: "fp16", 0: "fp8"}  # names of floors by their level in recorded.LEVELS
 UNKNOWN = "unknown"
 
 

@@ -1,4 +1,4 @@
-"""Writes the section of --fp32shim-expect, which has a verdict for each test and the limits of the verdicts."""
+"""Writes the section of pytest's summary for --fp32shim-expect. It has verdicts on the tests, and says what was not seen."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Writes the section of --fp32shim-preview, with the tests that fail only when products are rounded, and the rounded
-products."""
+"""Writes the section of pytest's summary for --fp32shim-preview, with the tests that fail only when products are rounded,
+and the rounded products."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ import subprocess
 import fp32shim
 from pytest_fp32shim import marks, start
 
+# The level of each format, which is the number of the strictest floor that the format meets (policy/formats.def). A stricter
+# floor has a greater number. Formats without a known floor are not listed (unchanged, fp64_emulated, fixed).
 LEVELS = {"fp64": 6, "fp32": 5, "sgemm": 5, "bf16x9": 4, "tf32x3": 3, "bf16x3": 3, "bf16x2": 3, "tf32": 3, "xf32": 3, "bf16": 2,
           "fp16": 1, "e4m3": 0, "e5m2": 0, "fp32_perturbed": 0}
-# The level of a format is the number of the strictest floor that the format meets (policy/formats.def). A stricter floor has
-# a greater number. Formats without a known floor are not listed (unchanged, fp64_emulated, fixed).
 GOVERNED_TYPES = ("float32", "complex64", "float64", "complex128")
 LISTED_KINDS = 5  # largest number of kinds of products that are listed for a test
 

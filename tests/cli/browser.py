@@ -46,15 +46,15 @@ class Page:
         return self.driver.find_elements("css selector", selector)
 
     def text(self, selector):
-        """What a reader sees of it: none of what is hidden."""
+        """Returns the text that a reader sees, without hidden parts."""
         return self.find(selector).text
 
     def titles(self):
-        """Of all columns, also of those that a narrow page does not show."""
+        """Returns the titles of all columns, also of those that a narrow page does not show."""
         return self.run("return [...document.querySelectorAll('#decisions thead button')].map(b => b.textContent)")
 
     def column(self, title):
-        """The first lines of a column's cells, in the order of the rows that are shown."""
+        """Returns the first lines of a column's cells, in the order of the rows that are shown."""
         index = self.titles().index(title)
         return self.run("return [...document.querySelectorAll('#decisions tbody tr:not(.none)')]"
                         ".map(row => row.cells[arguments[0]].firstChild.textContent)", index)
@@ -63,7 +63,7 @@ class Page:
         next(button for button in self.all("#decisions thead button") if button.text.startswith(title)).click()
 
     def sorted_by(self):
-        """Title and direction of the one column that says that it is sorted."""
+        """Returns the title and the direction of the one column that says that it is sorted."""
         [found] = self.run("return [...document.querySelectorAll('#decisions th')]"
                            ".filter(th => th.ariaSort !== 'none').map(th => [th.textContent, th.ariaSort])")
         return tuple(found)
@@ -72,7 +72,7 @@ class Page:
         return self.run(INK, self.find(selector))
 
     def background(self):
-        """Of the page: red, green, blue."""
+        """Returns the background colour of the page: red, green, blue."""
         colour = self.run("return getComputedStyle(document.body).backgroundColor")
         return [int(part) for part in colour.strip("rgb()").split(",")]
 
@@ -82,13 +82,13 @@ class Page:
         self.settle()
 
     def use_width(self, width):
-        """Of a screen with room for so many pixels, as on a phone."""
+        """Gives the page a screen of this width in pixels, as on a phone."""
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                     {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True})
         self.settle()
 
     def press(self, key):
-        """A key, by whatever has the focus."""
+        """Sends a key to the element that has the focus."""
         self.driver.switch_to.active_element.send_keys(key)
 
     def reset_filters(self):
@@ -96,11 +96,11 @@ class Page:
         self.settle()
 
     def settle(self):
-        """Returns when the page has done what it left for later: timers that are due, and what comes with a frame."""
+        """Returns when the page has run the timers that are due, and what it does before the next frame."""
         self.driver.execute_async_script(SETTLED)
 
     def screenshot(self, path):
-        """The whole page, as long as it is."""
+        """Writes a picture of the whole page, in its full length."""
         height = self.run("return document.documentElement.scrollHeight")
         width = self.run("return innerWidth")
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
@@ -109,11 +109,11 @@ class Page:
         self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
     def complaints(self):
-        """What the page wrote to the console, and what its security policy refused."""
+        """Returns what the page wrote to the console, and what its security policy refused."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self):
-        """Every address that was asked for since the page was opened."""
+        """Returns every address that was requested since the page was opened."""
         messages = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         return [message["params"]["request"]["url"] for message in messages
                 if message["method"] == "Network.requestWillBeSent"]
@@ -121,7 +121,7 @@ class Page:
 
 @contextlib.contextmanager
 def chromium(folder):
-    """A driver of a fresh profile below `folder`; skips the test where something is missing, and says what."""
+    """Returns a driver with a fresh profile below `folder`. Skips the test if something is missing, and says what."""
     try:
         from selenium import webdriver
         from selenium.webdriver.chrome.service import Service

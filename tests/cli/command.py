@@ -30,17 +30,17 @@ class Result:
 
     @property
     def lines(self):
-        """Of stderr, where errors are."""
+        """Returns the lines of stderr, where errors are."""
         return self.stderr.splitlines()
 
 
 def environment(**variables):
-    """That of shim.py, and these variables."""
+    """Returns the environment of shim.py, with these variables added."""
     return shim.environment(env={name: str(value) for name, value in variables.items()})
 
 
 def fp32shim(*words, env=None, stdin=None, cwd=None, timeout=600, prefix=()):
-    """The command's result; `env` are variables to set, `stdin` is text."""
+    """Runs the command and returns its result. `env` are variables to set, `stdin` is text."""
     finished = subprocess.run([*map(str, prefix), str(COMMAND), *map(str, words)], env=environment(**(env or {})),
                               input=stdin if stdin is not None else "", cwd=cwd, timeout=timeout, text=True,
                               errors="backslashreplace", capture_output=True, check=False)
@@ -55,14 +55,14 @@ def build(output, source, *words):
 
 
 def without_special_rights():
-    """Words before a command for which permissions hold, also where it is root's."""
+    """Returns words to put before a command, so that file permissions hold for it even if root runs the tests."""
     if os.geteuid() != 0:
         return []
     return [shim.tool("setpriv", "util-linux"), "--bounding-set", "-dac_override,-dac_read_search"]
 
 
 def need_terminals():
-    """Skips the test where none can be made, as in a chroot without /dev/pts."""
+    """Skips the test if no terminal can be made, as in a chroot without /dev/pts."""
     try:
         ends = pty.openpty()
     except OSError as problem:
@@ -72,7 +72,7 @@ def need_terminals():
 
 
 def on_a_terminal(words, *, width=None, prefix=(), answer="", **variables):
-    """What the command writes to a terminal, of so many columns. `answer` is typed there."""
+    """Returns what the command writes to a terminal of `width` columns. `answer` is typed there."""
     need_terminals()
     child, terminal = pty.fork()
     if child == 0:
@@ -93,16 +93,16 @@ def on_a_terminal(words, *, width=None, prefix=(), answer="", **variables):
 
 
 def calls_from(stack, function, size, applied, number, ticks=9000, scope=""):
-    """Calls of one decision by one call path, for make_recording(): a stack is FUNCTION@FILE@LINE or OBJECT+OFFSET for each
-    level, outermost first, with `;` between them. They asked for TF32."""
+    """Returns calls of one decision by one call path, for make_recording(). A stack is FUNCTION@FILE@LINE or OBJECT+OFFSET
+    for each level, outermost first, with `;` between them. The calls asked for TF32."""
     reason = "as_requested" if applied == "tf32" else "cpu_mode_off"
     return f"{function}:{size}:high:{applied}:{reason}:{number}:1:{ticks}:{scope}:{stack}"
 
 
 def calls_with_results(stack, size, results, function="cblas_sgemm", applied="fp32"):
-    """Calls by one call path, one for each result, which are numbers: the fingerprints of two results are as far apart.
-    A text "2.5/7" also has a hash of operand A, and "2.5/7/3" one of the rows of the result, which is row-major.
-    Those that ran at FP32 asked for nothing else."""
+    """Returns calls by one call path, one for each of `results`. These are numbers, whose differences are those of the
+    fingerprints. A text "2.5/7" also has a hash of operand A, and "2.5/7/3" one of the rows of the result, which is
+    row-major. If `applied` is fp32, the calls asked for nothing else."""
     calls = calls_from(stack, function, size, applied, len(results)).replace(":high:fp32:cpu_mode_off:", ":native:fp32:as_requested:")
     return calls + ":" + ",".join(result if isinstance(result, str) else repr(result) for result in results)
 
@@ -115,9 +115,9 @@ def source_file(path, changed_at):
 
 
 def make_recording(path, level, *calls, program=None):
-    """Writes a recording; `calls` are FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS[:SCOPE[:STACK[:RESULTS]]]]],
-    as calls_from() returns them. Returns its path.
-    `program`: a link to the client, by whose name it is run."""
+    """Writes a recording and returns its path. `calls` are texts as calls_from() returns them:
+    FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS[:SCOPE[:STACK[:RESULTS]]]]].
+    `program` is a link to the client, if it is to run under another name."""
     program = program or shim.client("make_recording")
     done = subprocess.run([str(program), str(path), level, *calls], text=True, capture_output=True, check=True,
                           env=environment())
@@ -125,8 +125,7 @@ def make_recording(path, level, *calls, program=None):
 
 
 def live_recording(path, level, *calls):
-    """The same, by a process that has recorded these calls and stays until its standard input is closed, as
-    communicate() does."""
+    """Starts a process that records these calls and stays until its standard input is closed, as communicate() does."""
     process = subprocess.Popen([shim.client("make_recording"), path, level, "--stay", *calls], text=True,
                                env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     written = f"{path}\n"

@@ -22,8 +22,8 @@ def driver(tmp_path_factory):
 
 @pytest.fixture
 def open_page(driver, tmp_path):
-    """open_page(WORDS): the report of these recordings, or the page of another command, in the browser. At the end: nothing
-    was complained of, and nothing was asked for but the page itself."""
+    """open_page(WORDS) opens the report of these recordings, or the page of another command, in the browser. At the end of
+    the test, there must be no complaint, and no request for anything but the page itself."""
     pages = []
 
     def open_report(*words, status=0, name="report"):

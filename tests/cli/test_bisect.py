@@ -44,7 +44,7 @@ def judge(name, a, b, c):
 
 
 class Program:
-    """A Python program that multiplies at lines with names, and ends as `end` says of the set `bad` of names."""
+    """A Python program with named products. `end` makes its exit status from `bad`, the set of names of wrong products."""
 
     def __init__(self, folder, products, end="sys.exit(bool(bad))", head="", before="", after=""):
         shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
@@ -64,7 +64,7 @@ class Program:
                         cwd=self.folder, env=variables(**(env or {})), timeout=600)
 
     def names_of(self, result):
-        """The names of the products that were found, from their lines and the lines' texts."""
+        """Returns the names of the products that were found, from their lines and the lines' texts."""
         assert result.returncode == 0, result.stderr
         found = [result.json["groups"][culprit["groups"][0]] for culprit in result.json["culprits"]]
         names = [group["text"].split("# ")[1] for group in found]
@@ -81,7 +81,7 @@ def variables(**others):
 
 
 def two(folder, end="sys.exit(bool(bad))", **keywords):
-    """Needs half the runs of `four`, for tests of what does not depend on the number of culprits."""
+    """Returns a program of two products. A search of it needs half the runs of a search of four()."""
     return Program(folder, {"p0": "fine(16)", "p1": "graded(24)"}, end, **keywords)
 
 
@@ -120,7 +120,7 @@ int main(void) {
 
 
 class Steps(Program):
-    """As Program, in C, which starts in a tenth of Python's time. `end` says of variables with the names of the products."""
+    """A Program in C, which starts in a tenth of Python's time. `end` has a variable for each product, true if wrong."""
 
     def __init__(self, folder, products, end=None):
         text, self.line = STEPS, {}
@@ -192,7 +192,7 @@ def test_an_interaction_is_named_and_the_part_with_less_work_stays_exact(tmp_pat
 
 
 def test_a_product_that_another_one_makes_superfluous_is_lowered_again(tmp_path):
-    """p1 fails with p2, and p2 with p5. Of p1 and p2, found first, p1 has less work; of the others p2, which alone is enough."""
+    """p2 makes the program fail together with p1, and also together with p5. So keeping p2 alone exact is enough."""
     program = Steps(tmp_path, {f"p{i}": f"graded({16 + 8 * i})" for i in range(6)}, "return p2 && (p1 || p5)")
     result = program.bisect()
     assert program.names_of(result) == ["p2"]
@@ -220,7 +220,7 @@ sys.exit(bool(bad))""")
 
 
 def test_two_products_whose_errors_cancel_are_lowered_together(tmp_path):
-    """p0 and p1 are found one by one, as either alone breaks the result. They are most of the work."""
+    """The search finds p0 and p1 one by one, because each of them alone breaks the result. They are most of the work."""
     program = Steps(tmp_path, {"p0": "graded(64)", "p1": "graded(40)", "p2": "graded(16)", "p3": "fine(20)"}, "return p2 || p0 != p1")
     result = program.bisect()
     assert program.names_of(result) == ["p2"]
@@ -290,7 +290,7 @@ def test_calls_are_named_in_the_table(tmp_path):
 
 
 def test_scopes_are_tried_first_and_name_what_a_line_cannot(tmp_path):
-    """One line multiplies in four scopes, of which one lies within another; it fails in the outer one only."""
+    """One line multiplies in four scopes, of which one lies within another. Only the product in the outer one is wrong."""
     program = Program(tmp_path, {"p0": "fine(16)"}, head=SCOPES, end="""
 for scope in (['a'], ['b'], ['b', 'inner'], ['c'], ['d[0]*']):
     for name in scope:
@@ -316,7 +316,7 @@ sys.exit(bool(bad))""")
 
 
 def test_what_the_program_itself_keeps_exact_is_no_suspect_and_stays_exact(tmp_path):
-    """Else bisect would lower a product that the program has pinned, and blame it."""
+    """Otherwise bisect would lower a product that the program has pinned, and blame it."""
     program = four(tmp_path, head=SCOPES, before="library.fp32shim_push_scope(b'pinned', b'highest', None) if '{name}' == 'p1' "
                                                  "else push('free')\n", after="library.fp32shim_pop_scope(); ")
     assert program.names_of(program.bisect()) == ["p3"]
@@ -441,7 +441,7 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, text):
 
 
 def test_a_damaged_state_is_refused(tmp_path):
-    """Lines of other kinds, and runs of which something is missing or of another type."""
+    """The damage is a line of another kind, or a run in which a value is missing or has another type."""
     program = Compiled(tmp_path)
     program.bisect("--max-runs", 4)
     state = tmp_path / "bisect-state.jsonl"
@@ -479,7 +479,7 @@ int main(void) {
 
 
 class Compiled(Program):
-    """C_PROGRAM, which ends as `end` says of `bad`, and of the number of its runs. Starts in a tenth of Python's time."""
+    """C_PROGRAM. `end` makes its exit status from `bad` and from the number of runs. Starts in a tenth of Python's time."""
 
     def __init__(self, folder, end="return bad;"):
         self.folder, source = folder, folder / "solver.c"
@@ -504,7 +504,7 @@ static int one_more(const char* name) {
 
 
 def test_a_command_that_fails_by_chance_is_found_by_repetitions(tmp_path):
-    """It fails in every second run in which its product is wrong."""
+    """The command fails in every second run in which its product is wrong."""
     program = Compiled(tmp_path, 'return bad && one_more("bad") % 2 == 0;')
     result = program.bisect("--repeat", 2)
     assert program.names_of(result) == ["graded"]
@@ -520,7 +520,7 @@ def test_a_command_that_fails_by_chance_too_often_is_refused(tmp_path):
 
 
 def test_random_failures_accuse_no_innocent_product(tmp_path):
-    """Each seventh run fails for no reason. It hits the fourth run with everything exact, and later innocent sets."""
+    """Each seventh run fails for no reason: first the fourth run with everything exact, later runs of innocent sets."""
     program = Compiled(tmp_path, 'return one_more("runs") % 7 == 4 || bad;')
     result = program.bisect("--repeat", 8)
     assert program.names_of(result) == ["graded"]
@@ -532,7 +532,7 @@ def test_random_failures_accuse_no_innocent_product(tmp_path):
 
 
 def test_products_that_leave_the_command_without_an_answer_stay_exact_too(tmp_path):
-    """Where p2 is lowered and p5 is not, the command cannot judge its result."""
+    """If p2 is lowered and p5 is not, the command cannot judge its result."""
     program = Steps(tmp_path, EIGHT, "return p2 && !p5 ? 125 : p5")
     result = program.bisect()
     assert program.names_of(result) == ["p2", "p5"]
@@ -542,7 +542,7 @@ def test_products_that_leave_the_command_without_an_answer_stay_exact_too(tmp_pa
 
 
 def test_a_set_that_tells_nothing_is_neither_failing_nor_acceptable(tmp_path):
-    """p1 and p3 fail together; p3 without p1 tells nothing. So p1 is found, then p3, which makes p1 superfluous."""
+    """p1 and p3 fail together; p3 alone gives no answer. So the search finds p1, and then p3, which alone is enough."""
     program = Steps(tmp_path, FOUR, "return p3 && !p1 ? 125 : p1 && p3")
     result = program.bisect()
     assert program.names_of(result) == ["p3"]
@@ -560,7 +560,7 @@ def test_a_command_that_passes_lowered_already_is_said_so(tmp_path):
 
 
 def test_the_lower_precision_can_be_chosen(tmp_path):
-    """A product that is right at TF32, and wrong at BF16."""
+    """The product is right at TF32, and wrong at BF16."""
     program = Program(tmp_path, {"p0": "fine(16)", "p1": "[m * np.float32(64) for m in graded(16)]"},
                       head="def graded(size):\n    a, b = np.ones((size, 2), np.float32), np.ones((2, size), np.float32)\n"
                            "    a[:, 0] += 1 / 256\n    b[1] = -1\n    return a, b\n\n\n")
@@ -681,7 +681,7 @@ sys.exit('late' in bad)""")
 
 
 def test_a_product_that_repeated_runs_of_one_set_meet_counts_once(tmp_path):
-    """The program multiplies once more if p1 alone is lowered: in the search, and when the answer is confirmed."""
+    """If p1 alone is lowered, the program multiplies once more: in the search, and when the answer is confirmed."""
     program = Program(tmp_path, {"p0": "graded(16)", "p1": "graded(24)"}, end="""
 if bad == {'p1'}:
     a, b = graded(32)
@@ -875,7 +875,7 @@ int main(void) {
 
 
 class Keeping:
-    """KEEPING with a main function, and its searches."""
+    """A program of KEEPING and a main function, and searches with it."""
 
     def __init__(self, folder, body):
         self.folder = folder
@@ -920,7 +920,7 @@ def test_a_product_whose_calls_only_the_first_run_made_is_not_judged_and_stays_e
 
 
 def test_a_cache_that_is_made_anew_in_some_runs_is_noticed(tmp_path):
-    """Each third run, from the first on, multiplies; so does a run with everything exact, but none with all lowered."""
+    """Each third run, from the first on, multiplies. One of them has everything exact, and none has everything lowered."""
     program = Keeping(tmp_path, """const int run = (int)kept("runs", 0) % 3;
     if (run == 1) keep("cache", second());
     first();
@@ -930,7 +930,7 @@ def test_a_cache_that_is_made_anew_in_some_runs_is_noticed(tmp_path):
 
 
 def test_a_product_that_is_not_made_once_another_is_lowered_needs_no_judgement(tmp_path):
-    """The policy is the reason, as each run with everything exact shows; so what its runs show is all that it does."""
+    """Each run with everything exact makes the product, so its absence from other runs comes from the policy."""
     program = Keeping(tmp_path, 'const int bad = is_bad(first()); for (int i = 0; i < (bad ? 2 : 9); ++i) printf("%g", second()); return 0;')
     result = program.search()
     assert (result.returncode, result.json["outcome"], result.json["culprits"]) == (0, "acceptable", [])
@@ -942,7 +942,7 @@ def test_a_product_that_is_not_made_once_another_is_lowered_needs_no_judgement(t
 
 @pytest.mark.parametrize("options", [[], ["--repeat", "20"]])
 def test_a_run_that_reads_what_the_last_one_has_left_blames_nobody_for_certain(tmp_path, options):
-    """A start from the last run's result, as iterations have it: the run after the lowered one fails."""
+    """Each run starts from the result of the last one, as iterations do. So the run after a lowered one fails."""
     program = Keeping(tmp_path, """const float value = kept("last", 1e-4f);
     keep("last", second());
     first();
@@ -995,7 +995,7 @@ def test_the_error_rates_of_a_repeated_search_are_those_that_its_tests_had(tmp_p
 
 
 def table_of(program, *options, command=("./keeping",), **keywords):
-    """The search's result as people read it."""
+    """Runs a search, and returns its result with the table that people read."""
     env = variables(**keywords.pop("env", {}))
     return fp32shim("bisect", *options, "--", *command, cwd=program.folder, env=env, timeout=600, **keywords)
 
@@ -1116,7 +1116,7 @@ WARM = 'float value = kept("cache", 0); if (value == 0) keep("cache", value = se
 @pytest.mark.parametrize("prints", ["", 'printf("%g", value);'])
 @pytest.mark.parametrize("options", [[], ["--repeat", "3"]])
 def test_a_command_whose_output_no_product_of_its_runs_can_change_shows_nothing(tmp_path, options, prints):
-    """Each run makes all calls, and uses the result of the first one."""
+    """Each run makes all calls, but uses the result of the first run."""
     Keeping(tmp_path, WARM.format(prints))
     result = fp32shim("bisect", *options, "--", "./keeping", cwd=tmp_path, env=variables(), timeout=600)
     assert "even at e5m2: nothing shows that it depends on the products" in failure(result, 3)

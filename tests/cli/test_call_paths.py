@@ -14,7 +14,7 @@ NATIVE = "/usr/lib/libphysics.so+0x31c4"
 
 @pytest.fixture
 def recordings(tmp_path):
-    """Two, of which the second has a path of the first."""
+    """Two recordings. The second one has a call path that the first one has, too."""
     make_recording(tmp_path / "a.fp32rec", "calls", calls_from(FORWARD, "cblas_sgemm", 64, "tf32", 30, 9000, scope="net/layers.0"),
                    calls_from(BACKWARD, "cblas_sgemm", 64, "fp32", 10, 9000), calls_from(NATIVE, "sgemm_", 8, "fp32", 5, 3000))
     make_recording(tmp_path / "b.fp32rec", "summary", calls_from(FORWARD, "cblas_sgemm", 64, "tf32", 12, 9000, scope="net/layers.0"))
@@ -22,7 +22,7 @@ def recordings(tmp_path):
 
 
 def path_texts(report):
-    """The stacks of a report with their frames, outermost first."""
+    """Returns the stacks of a report, each with its frames, the outermost first."""
     result = {}
     for stack in report["stacks"]:
         frames, index = [], stack["frame"]

@@ -420,7 +420,7 @@ def test_each_function_that_starts_programs_is_watched(programs, log, how):
 
 
 def made_for_another_machine(program, path):
-    """A copy of the program whose header names another processor."""
+    """Writes a copy of the program, whose header names another processor."""
     content = bytearray(program.read_bytes())
     content[18:20] = (243).to_bytes(2, "little")  # e_machine becomes EM_RISCV
     path.write_bytes(content)
@@ -566,7 +566,7 @@ def test_a_child_in_a_chroot_is_not_covered_and_still_noted(programs, tmp_path, 
 
 
 def with_its_libraries(program, root):
-    """Copies the program, and what it needs, into another root folder."""
+    """Copies the program, and the libraries that it needs, into another root folder."""
     shutil.copy(program, root / program.name)
     linked = subprocess.run(["ldd", program], text=True, capture_output=True, check=True, env=settings()).stdout
     for word in {word for word in linked.split() if word.startswith("/")}:
@@ -722,7 +722,7 @@ def test_a_child_in_another_mount_namespace_is_noted(programs, tmp_path, log, ho
 
 @pytest.mark.parametrize("is_recorded", [False, True])
 def test_programs_are_started_as_without_the_shim(programs, log, is_recorded):
-    """Statuses, errors, signals, descriptors and cancellation."""
+    """This covers statuses, errors, signals, descriptors and cancellation."""
     keywords = {"text": True, "capture_output": True, "check": False, "stdin": subprocess.DEVNULL}
     plain = subprocess.run([programs / "behaviour"], env=settings(), **keywords)
     assert plain.returncode == 42 and "cancelled: 1" in plain.stdout and plain.stdout.count("pclose") == 4

@@ -10,7 +10,7 @@ VARIABLE = "JAX_COMPILATION_CACHE_DIR"
 
 
 def cache(*words, folder="/cache", **variables):
-    """What the variable is for the program, and what `run` said."""
+    """Returns the value that the variable has in the program, and what `run` said."""
     result = fp32shim("run", *words, "--", "sh", "-c", f'echo "${VARIABLE}"', env={VARIABLE: folder, **variables})
     assert result.returncode == 0, result.stderr
     return result.stdout.strip(), [line for line in result.lines if VARIABLE in line]

@@ -29,7 +29,7 @@ def policy(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def recording_of_long_names(tmp_path_factory):
-    """Some 170 columns: of numpy's extension module."""
+    """A recording with names of some 170 columns, of numpy's extension module."""
     blas = shim.blas_library("openblas")
     folder = tmp_path_factory.mktemp("long")
     caller = folder / "_multiarray_umath.cpython-311-x86_64-linux-gnu.so"
@@ -223,7 +223,7 @@ def test_columns_is_the_width_in_a_pipe_too_where_each_row_is_whole_without_it(r
 
 
 def too_wide(text, width):
-    """The lines that a terminal would break, but for those of a single word, such as a path, and commands to copy."""
+    """Returns the lines that a terminal would break, except lines of a single word, such as a path, and commands to copy."""
     lines = re.split(r"\r*\n|\r", re.sub(r"\x1b\[[\d;]*[mHJK]", "", text))
     return [line for line in lines if len(line) > width and not re.match(r" *([-→]+>? )?\S+$| +fp32shim ", line)]
 
@@ -274,7 +274,7 @@ FIRST_MISTAKES = [(*row, None)[:3] for row in [
 
 @pytest.fixture(scope="module")
 def newcomer(tmp_path_factory):
-    """A folder with files of all kinds."""
+    """A folder in which a newcomer tries the command, with files of all kinds."""
     folder = tmp_path_factory.mktemp("newcomer")
     whole = make_recording(folder / "a.fp32rec", "summary", "sgemm_:8:high:fp32:as_requested:1").read_bytes()
     make_recording(folder / "none.fp32rec", "summary")
@@ -319,7 +319,7 @@ sys.exit(bool(os.environ.get("JUDGE")) and not 5 < total < 50)
 
 @pytest.fixture(scope="module")
 def of_everything(tmp_path_factory):
-    """Commands whose outputs are long in every way, and their folder."""
+    """Commands with long lines of every kind in their outputs, and their folder."""
     shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
     folder = tmp_path_factory.mktemp("a_rather_long_name_of_the_folder_of_a_project")
     (folder / "a_program_with_a_long_name.py").write_text(PROGRAM)
@@ -379,7 +379,7 @@ def test_output_that_cannot_be_written_is_an_error(recording):
 
 
 def test_what_takes_longer_than_a_second_says_how_far_it_is_on_a_terminal(tmp_path):
-    """Nobody reads what the command writes, until it has said so."""
+    """The test reads nothing of the command's output until the command has said how far it is, so the command takes long."""
     recording = make_recording(tmp_path / "a.fp32rec", "calls", "cblas_sgemm:8:native:fp32:as_requested:20000")
     need_terminals()
     ours, its = pty.openpty()
@@ -404,7 +404,7 @@ def test_completion_files_are_what_the_shell_reads(shell):
 
 
 def bash_offers(*words):
-    """What bash offers behind these words; the last is the one being typed."""
+    """Returns the completions that bash offers for these words, of which the last one is being typed."""
     driver = ('source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fp32shim; '
               'printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "--norc", "-c", driver, "bash", str(COMMAND), "fp32shim", *words], text=True,

@@ -18,7 +18,8 @@ def stacks(forward=41, backward=60):
 
 @pytest.fixture
 def sides(tmp_path):
-    """Before: all at FP32. After: forward at TF32 and twice as often; a new function; backward is gone."""
+    """Two recordings. `before` has all at FP32. In `after`, forward is at TF32 and twice as often, backward is gone, and a
+    function is new."""
     forward, backward = stacks()
     before = make_recording(tmp_path / "before.fp32rec", "summary",
                             calls_from(forward, "cblas_sgemm", 64, "fp32", 10, 900_000), calls_from(backward, "cblas_sgemm", 64, "fp32", 6, 900_000))
@@ -28,7 +29,7 @@ def sides(tmp_path):
 
 
 def compare(*words, status=3):
-    """The JSON of two recordings without fingerprints."""
+    """Returns the JSON of `diff` for two recordings without fingerprints."""
     result = fp32shim("diff", "--format", "json", *words)
     assert result.returncode == status, result.stderr
     return result.json
@@ -145,7 +146,7 @@ def test_the_page_shows_calls_times_and_precisions_of_both_sides(open_page, side
 
 
 def test_a_recording_of_the_other_side_is_not_called_unread(tmp_path):
-    """Two processes of one run are compared; a third one is not named and so is mentioned."""
+    """Two processes of one run are compared. A third one is not named on the command line, so `diff` mentions it."""
     shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
     code = "import os, numpy as n; [os.fork() for _ in '12']; a = n.ones((8, 8), 'f'); a @ a"
     fp32shim("run", "-q", "--log", tmp_path / "r.fp32rec", "--", shim.SYSTEM_PYTHON, "-c", code)
@@ -157,7 +158,7 @@ def test_a_recording_of_the_other_side_is_not_called_unread(tmp_path):
 
 # ---- rows ---------------------------------------------------------------------------------------------------------
 
-# A network of two layers for 33 rows. CHANGED: one element of row 20 is another one.
+# A network of two layers for 33 rows. If CHANGED is true, one element of row 20 is different.
 NETWORK = """
 import os, sys, numpy as np
 random = np.random.default_rng(5)
@@ -172,7 +173,7 @@ batches = {"together": lambda: [x], "alone": lambda: [x[i:i + 1] for i in range(
 for batch in batches[sys.argv[1]]():
     network(batch)
 """
-# A column-major product whose columns are rows of a batch, or (STEP, not 0) the same by vectors with such an increment.
+# A column-major product whose columns are rows of a batch. If STEP is not 0, it is made by vectors with this increment.
 SCIPY = """
 import sys, numpy as np
 from scipy.linalg import blas
@@ -194,7 +195,7 @@ PLACE = "main@/app/model.py@1;forward@/app/model.py@41"
 
 @pytest.fixture
 def record(tmp_path):
-    """Records a program under a name; `settings` are those of shim.run()."""
+    """Records a program into a file of this name. `settings` are those of shim.run()."""
     shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
     program = tmp_path / "network.py"
     program.write_text(NETWORK)
@@ -210,7 +211,7 @@ def record(tmp_path):
 
 
 def by_row(a, b, status, *words):
-    """The JSON of a comparison of products of matrices, with or without a vector."""
+    """Returns the JSON of `diff --by row`."""
     result = fp32shim("diff", "--by", "row", "--function", "*gem*", "--format", "json", *words, a, b)
     assert result.returncode == status, result.stdout + result.stderr
     return result.json
@@ -245,7 +246,7 @@ def test_one_element_of_one_row_is_found_behind_the_rows_before_it(record):
     assert rows_of(report) == {(200, 300): ("other", 33, 33), (10, 200): ("other", 33, 33)}
     first, second = report["rows"]["kinds"]
     assert (first["length"], first["same"], second["same"]) == (200, 20, 20)
-    # Batch 11 of two rows, and row 21, of which each has two products.
+    # Batch 11, which has two rows, and row 21 have two products each.
     assert second["a"]["next"]["number"] - first["a"]["next"]["number"] == 1
     assert first["b"]["next"]["number"] - first["a"]["next"]["number"] == 20
     assert report["summary"] == "Other rows: in 2 of 2 kinds with as many rows in A as in B"
@@ -266,7 +267,7 @@ def recording(tmp_path, name, *calls):
 
 
 def test_one_kind_from_two_places_is_compared_where_both_have_all_its_rows(tmp_path):
-    """Two layers of one size. The sums agree after both layers of a batch, but not between them."""
+    """Two layers have one size. The sums of the hashes of rows agree after both layers of a batch, but not between them."""
     a = recording(tmp_path, "a", ("2x8x8", ["1/1/11"]), ("2x8x8", ["1/1/22"]), ("2x8x8", ["1/1/33"]), ("2x8x8", ["1/1/44"]))
     rows = [5, 10, 6, 12, 15, 20, 18, 24]
     b = recording(tmp_path, "b", *(("1x8x8", [f"1/1/{row}"]) for row in rows))

@@ -19,7 +19,7 @@ def at(line, function="forward"):
 
 @pytest.fixture
 def record(tmp_path):
-    """Writes a recording of that name; each description has a size, a place and the results of its calls."""
+    """Writes a recording of this name. Each description has a size, a place and the results of its calls."""
     def write(name, *descriptions, **more):
         calls = [calls_with_results(place, size, results, **more) for size, place, results in descriptions]
         return make_recording(tmp_path / f"{name}.fp32rec", "summary", "--one-thread", *calls)
@@ -280,7 +280,7 @@ def test_an_output_file_is_written_whole(record, tmp_path):
     assert (tmp_path / "out.txt").read_text() == fp32shim("diff", a, b).stdout
 
 
-# --- Another order, as the tasks of a pool of threads have
+# --- Products in another order, as the tasks of a pool of threads have
 
 
 def pool(tmp_path, name, tasks, threads=3, **more):

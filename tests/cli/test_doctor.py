@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not COMMAND.exists(), reason=f"{COMMAND} was not
 
 
 def doctor(*words, **variables):
-    """Exit status, the JSON, stderr."""
+    """Returns the exit status, the JSON, and stderr."""
     done = subprocess.run([COMMAND, "doctor", "--format", "json", *map(str, words)], env=environment(env=variables),
                           text=True, timeout=600, check=False, stdin=subprocess.DEVNULL, capture_output=True)
     return done.returncode, json.loads(done.stdout), done.stderr
@@ -45,7 +45,7 @@ def messages(findings):
 
 
 def build(path, source, *options):
-    """Compiles C into `path`; skips the test where that is not possible."""
+    """Compiles C into `path`. Skips the test if that is not possible."""
     need(shutil.which("gcc"), "gcc is not installed")
     done = subprocess.run(["gcc", "-x", "c", "-", "-x", "none", "-o", path, *options], input=source, text=True,
                           check=False, capture_output=True)
@@ -383,7 +383,7 @@ def test_a_blas_that_is_linked_into_a_dynamic_program_is_unseen(tmp_path):
     ("ncnn", "opt.num_threads %d changed, gemm will use load-time value %d"),
 ])
 def test_kernels_that_are_inside_without_their_names_are_known_by_their_texts(tmp_path, name, text):
-    """As BLIS in the wheel of blis, which spaCy multiplies with."""
+    """An example is BLIS in the wheel of blis, with which spaCy multiplies."""
     library = build(tmp_path / "libinside.so", f'const char* text(void) {{ return "{text}"; }}', "-shared", "-fPIC")
     program = build(tmp_path / "program", "const char* text(void); int main(void) { return text() == 0; }", library,
                     f"-Wl,-rpath,{tmp_path}")
@@ -506,7 +506,7 @@ def test_output_of_the_program_goes_to_stderr_and_its_status_is_told():
 
 
 def test_the_program_does_not_have_the_commands_own_output():
-    """Else whoever reads that would wait for what the program leaves behind."""
+    """Otherwise the reader of the command's output would wait for processes that the program leaves behind."""
     _, _, stderr = doctor("--", "ls", "-l", "/proc/self/fd")
     pipes = [line.split()[-3:] for line in stderr.splitlines() if "-> pipe:" in line]
     assert [number for number, _, _ in pipes] == ["1", "2"] and pipes[0][2] == pipes[1][2], stderr  # 1 and 2 are one pipe
@@ -637,7 +637,7 @@ def test_a_large_library_is_scanned_once_also_for_names_of_cublas(tmp_path):
     really = examined()
     kept = list((tmp_path / "fp32shim/libraries").iterdir())
     assert kept and really[1] == []
-    for file in kept:  # a result that no scan would give shows that it is used
+    for file in kept:  # writes a result that no scan would give, which shows whether it is used
         result = json.loads(file.read_text())
         result["found"]["looked_up"]["cublas"] = True
         file.write_text(json.dumps(result))

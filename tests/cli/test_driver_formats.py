@@ -36,7 +36,7 @@ def written(recording, format_, *more):
 
 
 def measured(text):
-    """Lines that are no comments, by the number of calls in the comment before them."""
+    """Returns the lines that are no comments. The keys are the numbers of calls in the comments before them."""
     lines = text.splitlines()
     return {int(re.match(r"# (\d+) calls? of", lines[i - 1 - lines[i - 1].startswith("# oneDNN")])[1]): line
             for i, line in enumerate(lines) if line.startswith(("rocblas-bench", "--stag"))}

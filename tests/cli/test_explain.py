@@ -24,18 +24,18 @@ def explained(*words):
 
 
 def told(result):
-    """(applied, reason) of everything that explain says can happen."""
+    """Returns (applied, reason) of each outcome that explain names."""
     return {(outcome["applied"], outcome["reason"]) for outcome in [result, *result["others"]]}
 
 
 def words_of(decision, *settings):
-    """Of the sizes only those that are zero: without rules the others do not matter, and each call is a process."""
+    """Returns words for explain. They have only the sizes that are zero: without rules, other sizes do not matter."""
     zeros = [word for size in ("m", "n", "k", "batch") if decision[size] == 0 for word in (f"--{size}", "0")]
     return ["--function", decision["function"], "--dtype", decision["dtype"], *zeros, *settings]
 
 
 def disagreements(decisions, *settings):
-    """What the shim recorded and explain does not tell."""
+    """Returns the recorded decisions that explain does not name."""
     found = {(d["function"], d["applied"], d["reason"]) for d in decisions
              if (d["applied"], d["reason"]) not in told(explained(*words_of(d, *settings)))}
     assert decisions
@@ -232,7 +232,7 @@ PRECISIONS = ["native", "auto", *(line[1] for kind in ("PRECISION", "RULE_PRECIS
 
 
 def random_policy(chance):
-    """Rules of every condition that a product on the CPU can have, some of them hidden or empty by chance."""
+    """Returns a policy with every condition that a product on the CPU can have. By chance, some rules never apply."""
     some_size = lambda: chance.choice(['"<=%d"', '">%d"', '">=%d <=48"', "%d"]) % chance.choice([0, 1, 8, 16, 17, 32, 40])
     values = {
         **{key: some_size for key in ("m", "n", "k", "min_dim", "max_dim", "batch")},
@@ -321,7 +321,7 @@ for step, *words in json.load(open(sys.argv[1])):
 
 
 def write_policy_of_many_rules(policy, chance, callers, sizes):
-    """Rules that each apply to few calls, so that calls which differ in one thing have different ones."""
+    """Writes rules that each apply to few calls, so that calls which differ in one fact match different rules."""
     values = {**{key: lambda: str(chance.choice(sizes)) for key in "mnk"},
               "flops": lambda: chance.choice(['">=2K"', '"<=32K"', '">8192"']),
               "function": lambda: chance.choice(['"sgemm_"', '"cgemm_"', '"?gemm_"']),
@@ -358,7 +358,7 @@ def callers(tmp_path_factory):
 
 @pytest.mark.parametrize("seed", range(int(os.environ.get("FP32SHIM_EXPLAIN_SEEDS", "3"))))
 def test_what_the_shim_keeps_of_its_decisions_is_what_explain_says_of_each_call(seed, callers, tmp_path):
-    """The same calls again and again, in any order, under hundreds of rules, with scopes, reloads and floors between."""
+    """Makes the same calls again and again, in any order, under hundreds of rules. Policies and floors change."""
     chance = random.Random(seed)
     sizes = [8, 16, 24, 40]
     policies = [tmp_path / f"{i}.toml" for i in range(2)]

@@ -32,7 +32,7 @@ def recording(tmp_path, program):
 
 
 def boxes(page):
-    """Text, left edge, width and row of each box with a text, from top to bottom and left to right."""
+    """Returns text, left edge, width and row of each box with a text, from top to bottom and left to right."""
     return page.run("""
         return [...document.querySelectorAll('.box[role=treeitem]')]
           .map(box => [box.textContent, parseFloat(box.style.left), parseFloat(box.style.width), parseFloat(box.style.top) / 20])
@@ -272,7 +272,7 @@ def test_boxes_have_colours_of_their_formats_and_a_narrow_page_has_room(open_pag
 
 
 def seconds_to_open(open_page, driver, recording):
-    """The page, and the processor time of its thread: the machine may do other things."""
+    """Returns the page, and the processor time of its thread, which other programs do not affect."""
     driver.execute_cdp_cmd("Performance.enable", {"timeDomain": "threadTicks"})
     try:
         page = open_page(recording)

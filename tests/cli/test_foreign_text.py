@@ -115,13 +115,14 @@ STEERS = [*"\x1b\x07\r\b\x9b\u202e"]
 
 
 def steered_by(text):
-    """What of it steers a terminal, or looks like a line of the command's own. Lines of CSV end by a carriage return."""
+    """Returns the parts of a text that steer a terminal, or look like a line of the command's own. Lines of CSV end in a
+    carriage return."""
     text = text.replace("\r\n", "\n")
     return [character for character in STEERS if character in text] + [line for line in text.split("\n") if line.startswith("Forged")]
 
 
 def steering_recording(path, level, applied):
-    """Every text that make_recording takes steers. Separators of its words cannot be in them."""
+    """Writes a recording in which each text steers a terminal, except for the separators of make_recording's words."""
     text = STEERING.replace(":", " ").replace(";", " ")
     call = f"f{text}:3:native:{applied}:as_requested:2:1:9000:s{text}:f{text}@/x{text}.py@3"
     return make_recording(path, level, "--host", STEERING, "--job", STEERING, "--executable", f"/x{STEERING}",
@@ -163,7 +164,7 @@ def test_a_policy_does_not_steer_who_checks_it(tmp_path):
 
 
 def test_the_name_of_a_child_does_not_steer_who_verifies(tmp_path):
-    """A child that the shim does not cover gives a bypass its name."""
+    """The bypass has the name of a child that the shim does not cover."""
     source = tmp_path / "child.c"
     source.write_text("void sgemm_(void) {} int main(void) { sgemm_(); return 0; }")
     shim.need(shutil.which("gcc"), "no gcc")
@@ -224,8 +225,8 @@ def real_run(tmp_path_factory):
 
 
 def with_steering_texts(content, shift):
-    """The recording with other bytes of the same number in place of all that looks like text, wherever it stands. `shift`:
-    where in STEERING these begin, since most texts are shorter."""
+    """Returns the recording with bytes of STEERING in place of everything that looks like text. `shift` is the position in
+    STEERING at which these bytes begin, because most texts are shorter."""
     steering = STEERING.encode() * 400
 
     def replaced(match):
@@ -251,7 +252,7 @@ EVERY_READER = [
 
 @pytest.mark.parametrize("words", EVERY_READER, ids="-".join)
 def test_no_field_of_a_real_recording_steers_a_terminal(real_run, tmp_path, words):
-    """Every text in the file, by its bytes: host, job, program, command, policy, rules, objects, children, functions, lines of
+    """Every text in the file is replaced: host, job, program, command, policy, rules, objects, children, functions, lines of
     Python, frames, scopes, changes, marks."""
     shown = 0
     for shift in range(0, len(STEERING.encode()), 5):
@@ -268,7 +269,7 @@ def test_no_field_of_a_real_recording_steers_a_terminal(real_run, tmp_path, word
 
 
 def shown_on_terminal(*words):
-    """What a command writes to a terminal of 200 columns."""
+    """Returns what a command writes to a terminal of 200 columns."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 200, 0, 0))
     with subprocess.Popen([COMMAND, *map(str, words)], stdin=its, stdout=its, stderr=its, env={**environment(), "TERM": "xterm"}) as process:
@@ -306,7 +307,7 @@ def test_two_real_recordings_that_are_compared_do_not_steer(real_run, tmp_path):
 
 
 def test_what_a_program_and_its_environment_say_does_not_steer_who_runs_it(tmp_path):
-    """doctor, run and bisect: names of the program, of its arguments, and of variables."""
+    """doctor, run and bisect print names of the program, of its arguments, and of variables."""
     program = tmp_path / f"p{STEERING}"
     program.write_text("#!/bin/sh\nexit 3\n")
     program.chmod(0o755)

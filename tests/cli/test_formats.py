@@ -17,7 +17,7 @@ EXACT = "cblas_sgemm:32:native:fp32:as_requested:7"
 
 
 def section(file, title):
-    """The text below a heading of a page, up to the next of its kind; of all the page where there is no title."""
+    """Returns the text below a heading of a page, up to the next heading of its kind, or the whole page without a title."""
     text = (shim.ROOT / "docs" / file).read_text()
     if title is None:
         return text
@@ -26,7 +26,7 @@ def section(file, title):
 
 
 def keys_in(text, only=""):
-    """The keys in the first column of a text's tables, of the lines that end like this."""
+    """Returns the keys in the first column of a text's tables, from the lines that end with `only`."""
     return [key for line in text.splitlines() if line.startswith("| `") and line.endswith(only)
             for key in re.findall(r"`([^`]+)`", line.split("|")[1])]
 
@@ -36,7 +36,7 @@ def documented(file, title):
 
 
 def keys_of(value, path="", *, whole=()):
-    """Paths of all keys, with [] between an array and the keys of its entries; nothing below those in `whole`."""
+    """Returns the paths of all keys, with [] between an array and the keys of its entries. Leaves out keys below `whole`."""
     below = set()
     if isinstance(value, list):
         below = {key for entry in value for key in keys_of(entry, path + "[]", whole=whole)}
@@ -46,7 +46,7 @@ def keys_of(value, path="", *, whole=()):
 
 
 def listed(name, title="## JSON lines"):
-    """The keys that a line of this name has, in their order, by the list there."""
+    """Returns the keys of a JSON line of this name, in the order of the page's list."""
     items = re.findall(rf"^- {name}[^:]*: (.*?)(?=^[-\n])", section("schema.md", title), re.MULTILINE | re.DOTALL)
     return re.findall(r"`(\w+)`", items[0].partition(". ")[0])
 
@@ -190,7 +190,7 @@ BROKEN = 'schema = 1\ndefault = "hihg"\n'
 
 
 def printed(command, tmp_path):
-    """What the command writes, of something that fills as many keys as can be."""
+    """Returns what the command writes about something that fills as many keys as possible."""
     good, bad = tmp_path / "good.toml", tmp_path / "bad.toml"
     good.write_text(POLICY)
     bad.write_text(BROKEN)
@@ -262,7 +262,7 @@ def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title,
 
 
 def example():
-    """The command of jq in schema.md, and what it writes of the golden log."""
+    """Returns the command of jq in schema.md, and its output for the golden log."""
     return re.search(r"```sh\n(.*?)```\n```\n(.*?)```", section("schema.md", "### Reading lines"), re.DOTALL).groups()
 
 

@@ -29,7 +29,7 @@ def blas(monkeypatch):
 
 @pytest.fixture
 def temporary(tmp_path_factory, monkeypatch):
-    """The folder for what is not kept; empty again at the end."""
+    """The folder for recordings that are not kept. It must be empty again at the end of the test."""
     folder = tmp_path_factory.mktemp("tmp")
     monkeypatch.setenv("TMPDIR", str(folder))
     yield folder
@@ -46,7 +46,7 @@ def product(folder, *words, **variables):
 
 
 def kept(folder):
-    """The names of the runs in a folder, in their order."""
+    """Returns the names of the runs in a folder, in their order."""
     whole = folder / ".fp32shim"
     return sorted(run.name for run in whole.iterdir() if NAME.fullmatch(run.name)) if whole.is_dir() else []
 
@@ -332,7 +332,7 @@ def test_a_gibibyte_is_kept(tmp_path):
 
 
 def runs_that_wait(folder):
-    """Three runs that go on: their program waits for a line, before or after its product."""
+    """Three runs whose programs wait for a line, before or after their product."""
     yield start(folder, "--", "sh", "-c", f"{PRODUCT} >/dev/null; read line; {PRODUCT}")
     yield start(folder, "--", "sh", "-c", f"read line; {PRODUCT} >/dev/null; {PRODUCT}")
 
@@ -385,7 +385,7 @@ def test_a_run_whose_daemon_still_runs_is_not_removed(tmp_path, multiplies):
         assert kept(tmp_path)[0] == first and len(kept(tmp_path)) == MOST
     finally:
         os.kill(process, signal.SIGKILL)
-    with contextlib.suppress(OSError):  # also of a process that nobody has waited for
+    with contextlib.suppress(OSError):  # readlink fails once the process has ended, even if nobody has waited for it
         while os.readlink(f"/proc/{process}/exe"):
             time.sleep(0.01)
     product(tmp_path)
@@ -404,7 +404,7 @@ def test_a_killed_run_is_removed_like_others(tmp_path):
 
 
 def of_another_machine(recording):
-    """Changes the boot and the host in a recording, which has no end of a run."""
+    """Changes the boot and the host in a recording that has no end of a run."""
     content = recording.read_bytes()
     boot = bytes.fromhex(open("/proc/sys/kernel/random/boot_id").read().strip().replace("-", ""))
     assert boot in content and socket.gethostname().encode() in content

@@ -10,7 +10,7 @@ from test_where import CPP, built, lines_of
 
 
 def shown(recording, *options):
-    """The distinct locations of the calls that pass a filter, by `report` and by `log`, which agree."""
+    """Returns the distinct locations of the calls that pass a filter. `report` and `log` must agree on them."""
     rows = fp32shim("report", "--format", "json", *options, recording).json["rows"]
     log = fp32shim("log", "--rows", "--format", "jsonl", *options, recording).stdout.splitlines()
     logged = [json.loads(line) for line in log]
@@ -39,7 +39,7 @@ def test_a_filter_names_compiled_functions_whatever_was_asked_to_be_noted(tmp_pa
 
 @pytest.mark.parametrize("options", [["-O2"], ["-O2", "-s"], ["-no-pie"], ["-O2", "-rdynamic"]], ids=" ".join)
 def test_a_place_of_a_recording_can_be_named_in_rules_filters_and_explain(tmp_path, options):
-    """By object and offset, which `report --format json` has; and by the name that the program exports."""
+    """The place is named by object and offset, which `report --format json` has, or by the name that the program exports."""
     program = built(tmp_path, "solver.cpp", CPP, "g++", *options)
     recording = tmp_path / "run.fp32rec"
     shim.run(program, log=recording, env={"FP32_MATMUL_WHERE": "native"})

@@ -27,8 +27,8 @@ def is_safe(folder):
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
-    """A recording of a process with large libraries, and a cache that says of all of them that they have the bypass
-    "planted", as no scan would."""
+    """A recording of a process with large libraries, and a cache in which all of them have the bypass "planted", which no
+    scan would find."""
     folder = tmp_path_factory.mktemp("planted")
     shim.need(is_safe(folder), f"other users can change {folder}")
     shim.need(shim.has_module("numpy"), "no numpy")
@@ -201,7 +201,7 @@ def test_a_state_is_for_this_user_alone_to_write(tmp_path, command):
 
 @pytest.mark.parametrize("command, words", [("sensitivity", []), ("bisect", ["--rtol", "1"])])
 def test_numbers_in_a_fifo_are_not_waited_for(tmp_path, command, words):
-    """The searches block SIGTERM, so only SIGKILL would end one that waits."""
+    """The searches block SIGTERM, so only SIGKILL would end a search that waits."""
     shim.need(shim.has_module("numpy"), "no numpy")
     os.mkfifo(tmp_path / "numbers")
     program = "import numpy, os; a = numpy.ones((9, 9), 'f'); a @ a; os.utime('numbers')"

@@ -13,7 +13,7 @@ PAGES = [*shim.ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (shim
 
 
 def anchors(page):
-    """GitHub's names of the headings of a page."""
+    """Returns GitHub's names for the headings of a page."""
     titles = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
@@ -31,7 +31,7 @@ def test_the_message_in_the_faq_is_what_the_program_says(tmp_path):
 
 
 def commands_of(page):
-    """The command lines of a page's blocks, or of a manual page's examples: (subcommand, its options)."""
+    """Yields (subcommand, its options) for each command line in a page's blocks, or in a manual page's examples."""
     text = page.read_text()
     if page.suffix == ".md":
         text = "".join(re.findall(r"^```(?:sh|console|dockerfile|ini|yaml|groovy)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))

@@ -32,7 +32,7 @@ def reader(path, strings=KNOWS):
 
 
 def run(*words, pin=("--pin",), **variables):
-    variables.setdefault("FP32_MATMUL_KERNELS", "0")  # what XLA would launch on a GPU is not known then
+    variables.setdefault("FP32_MATMUL_KERNELS", "0")  # the verdict then does not know the kernels that XLA would launch
     return subprocess.run([COMMAND, "run", *pin, *words], capture_output=True, text=True, check=True,
                           env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), **variables))
 

@@ -27,7 +27,7 @@ on_every_python = pytest.mark.parametrize("python", PYTHONS)
 
 
 def start(*words, where="torch", paths=(), cwd=None, **variables):
-    """The words under `run`; `where` None: without the command."""
+    """Runs the words under `run`, or without the command if `where` is None."""
     variables = {**variables, **({"PYTHONPATH": ":".join(map(str, paths))} if paths else {})}
     before = []
     if where is not None:
@@ -40,7 +40,7 @@ def start(*words, where="torch", paths=(), cwd=None, **variables):
 
 
 def same(*words, **keywords):
-    """Runs the words both ways. They print the same and end the same; returns what they print."""
+    """Runs the words with and without the command. They must print and end the same. Returns what they print."""
     plain, started = start(*words, where=None, **keywords), start(*words, **keywords)
     assert (started.stdout, started.stderr, started.returncode) == (plain.stdout, plain.stderr, plain.returncode)
     return plain.stdout

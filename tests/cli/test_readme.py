@@ -25,7 +25,7 @@ test "$({shim.SYSTEM_PYTHON} model.py)" = 64.03125
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """The files that the commands name, and `python3` and `fp32shim` to name them to."""
+    """A folder with the files that the commands name, and with `python3` and `fp32shim`."""
     shim.need(shim.has_module("numpy"), "no numpy")
     made = tmp_path_factory.mktemp("readme")
     (made / "model.py").write_text(MODEL)
@@ -95,7 +95,7 @@ def examples(folder, tmp_path_factory):
 
 
 def console_blocks(text):
-    """The console blocks of a text; each is a list of commands and the lines that they print."""
+    """Returns the console blocks of a text. Each is a list of commands and the lines that they print."""
     return [re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
             for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
 
@@ -104,7 +104,7 @@ TIME = re.compile(r"~?[\d.]+ (?:ns|us|ms|s)\b")
 
 
 def without_measures(line):
-    """The words of a line without its times, hashes, rates, and facts of the machine."""
+    """Returns the words of a line without times, hashes, rates, and facts of the machine."""
     line = TIME.sub("TIME", line)
     line = re.sub(r"OpenBLAS [\w.]+, kernel \w+, \d+ threads?", "OpenBLAS", line)
     line = re.sub(r"OpenBLAS \d[\w.]*", "OpenBLAS", line)
@@ -115,8 +115,8 @@ def without_measures(line):
 
 
 def assert_holds(output, lines, text):
-    """The output has a page's lines, in their order, other lines where the page has `[...]`, and other numbers. Rows with
-    times may change places, because the rows of a table are sorted by them."""
+    """Checks that the output has a page's lines, in their order. Numbers may differ, and any lines may stand where the page
+    has `[...]`. Rows with times may change places, because tables are sorted by times."""
     printed = [without_measures(each) for each in output.splitlines()]
     begin = 0
     shown = [line for line in lines.splitlines() if line != "[...]"]
@@ -134,7 +134,7 @@ def assert_holds(output, lines, text):
 
 
 def assert_prints(line, lines, folder):
-    """Runs a command of a page, which prints the page's lines."""
+    """Runs a command of a page, and checks that it prints the page's lines."""
     done = run(line, folder)
     assert_holds(done.stdout, lines, done.text)
     return done
@@ -202,12 +202,12 @@ def test_a_question_is_answered_in_at_most_three_commands_as_the_page_says(quest
 
 
 def shares_right(text):
-    """The percentages that the example's search prints in a text."""
+    """Returns the percentages that the example's search prints in a text."""
     return [float(share) for share in re.findall(r"nearest neighbour: ([\d.]+)% right", text)]
 
 
 def test_the_numbers_that_answer_the_questions_are_right(examples):
-    """The search is right for some more or fewer readings with another BLAS, kernel or numpy: 79.2% to 79.9% were seen."""
+    """With another BLAS, kernel or numpy, the search is right for more or fewer readings: 79.2% to 79.9% were seen."""
     plain = run("fp32shim run -q --pin --log exact.fp32rec -- python3 train.py", examples)
     rounded = run("fp32shim run -q --where python --precision high --cpu emulate --log rounded.fp32rec -- python3 train.py", examples)
     rounded_right, right = map(float, re.search(r"right for (\d+)% of the readings instead of (\d+)%", README).groups())

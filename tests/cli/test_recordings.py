@@ -219,7 +219,7 @@ def test_a_filter_that_cannot_be_read_is_one_line(folder, words, text):
 
 
 def title_of(text):
-    """The columns of the table of calls."""
+    """Returns the columns of the table of calls."""
     return next(re.split(" {2,}", line.strip()) for line in text.splitlines() if line.startswith("calls "))
 
 
@@ -301,7 +301,7 @@ for _ in range(3000):
 
 @pytest.fixture(scope="module")
 def estimated(tmp_path_factory):
-    """A recording of calls that are so short, on any machine, that not all were timed, and the summary of the run."""
+    """A recording of calls so short that, on any machine, not all of them were timed; and the summary of the run."""
     log = tmp_path_factory.mktemp("estimated") / "a.fp32rec"
     program = SHORT.format(library=shim.client("libfake_plain.so"))
     result = fp32shim("run", "--log", log, "--", shim.SYSTEM_PYTHON, "-c", program)
@@ -390,7 +390,7 @@ def test_log_says_once_that_single_calls_were_not_recorded_and_how_to_record_the
 
 
 def written_at_the_same_time(folder, names, level="calls"):
-    """Recordings of processes whose calls alternate."""
+    """Writes recordings of processes whose calls alternate."""
     processes = [subprocess.Popen([shim.client("steps"), "ask"], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                   env={**shim.environment(preload=[shim.LIBRARY]), "FP32_MATMUL_LOG_LEVEL": level,
                                        "FP32_MATMUL_LOG": str(folder / name)}) for name in names]
@@ -481,7 +481,7 @@ def test_follow_ends_with_the_process(tmp_path):
 
 
 class Following:
-    """`fp32shim log --follow`, beside the process that it follows."""
+    """A running `fp32shim log --follow`, and the process that it follows."""
 
     def __init__(self, *words):
         self.process = subprocess.Popen([COMMAND, "log", "--follow", *map(str, words)], text=True, env=environment(),
@@ -639,7 +639,7 @@ def test_a_foreign_file_is_one_line(tmp_path, content):
 
 @pytest.mark.parametrize("command", [["report"], ["log"], ["verify", "--at-least", "fp32"], ["top"]])
 def test_nothing_of_a_file_that_is_no_recording_is_shown(tmp_path, command):
-    """A link may lead to one that only its reader may read."""
+    """A link may lead to a file that only the user of the command may read."""
     (tmp_path / "secrets").write_text("root:secret")
     link = tmp_path / "a.fp32rec"
     link.symlink_to(tmp_path / "secrets")
@@ -677,7 +677,7 @@ def test_a_damaged_recording_does_not_hide_the_others(folder):
 
 
 def test_nothing_is_missing_from_a_proof_unsaid(tmp_path):
-    """A folder that may not be looked into, and a link that leads nowhere: what is behind them cannot be told."""
+    """Recordings may be missing behind a folder that may not be read, and behind a link that leads nowhere."""
     make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
     assert fp32shim("verify", "--at-least", "fp32", tmp_path).returncode == 0
     link = tmp_path / "link.fp32rec"
@@ -726,7 +726,7 @@ SEGMENT = 65536
 
 
 def with_slot(content, slot):
-    """A recording whose counters, rings and events are another slot's."""
+    """Returns a recording whose counters, rings and events belong to another slot."""
     changed = bytearray(content)
     for offset in range(SEGMENT, len(changed), SEGMENT):
         if struct.unpack_from("<I", changed, offset)[0] in (3, 4, 5):
@@ -744,7 +744,7 @@ def test_slots_that_cannot_be_are_named_and_left_out(tmp_path, slot):
 
 
 def test_a_small_file_that_names_a_text_many_times_takes_no_more_memory_than_it_has_to(tmp_path):
-    """Forty segments with objects, all of one long path; 1 GiB of address space."""
+    """The file has forty segments with objects, all of one long path. The command gets 1 GiB of address space."""
     content = bytearray(make_recording(tmp_path / "a.fp32rec", "summary", EXACT).read_bytes())
     strings = next(offset for offset in range(SEGMENT, len(content), SEGMENT)
                    if struct.unpack_from("<I", content, offset)[0] == 1)
@@ -761,7 +761,7 @@ def test_a_small_file_that_names_a_text_many_times_takes_no_more_memory_than_it_
 
 
 def expanded(sparse):
-    """The file that an input of the fuzzer describes (tests/fuzz/sparse_file.hpp)."""
+    """Returns the file that an input of the fuzzer describes (tests/fuzz/sparse_file.hpp)."""
     file = bytearray(min(struct.unpack_from("<I", sparse)[0], 1 << 20)) if len(sparse) >= 4 else bytearray()
     at = 4
     while len(sparse) - at > 6:
@@ -812,7 +812,7 @@ path = "{path}"
 
 
 class Multiplying:
-    """The client `steps`, which makes one product per question."""
+    """The running client `steps`, which makes one product per question."""
 
     def __init__(self, policy=None, log=None, **variables):
         self.process = subprocess.Popen([shim.client("steps"), "ask"], text=True, stdin=subprocess.PIPE,
@@ -878,7 +878,7 @@ def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_fo
 
 
 def test_a_file_with_the_beginning_of_another_recording_does_not_hide_that_one(tmp_path):
-    """Whoever can write beside a recording can make one of the same beginning that holds more calls."""
+    """Somebody who can write beside a recording can make a file with the same beginning and more calls."""
     violated = make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:high:tf32:as_requested:3")
     larger = make_recording(tmp_path / "b.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:9")
     larger.write_bytes(violated.read_bytes()[:128] + larger.read_bytes()[128:])

@@ -26,7 +26,7 @@ def page_data(html):
 
 
 def milliseconds(text):
-    """Of a cell of the column `Host time`."""
+    """Returns the milliseconds in a cell of the column `Host time`."""
     value, unit = text.removeprefix("≈ ").split()
     return float(value) * {"ns": 1e-6, "µs": 1e-3, "ms": 1, "s": 1e3}[unit]
 
@@ -109,7 +109,7 @@ def test_a_torch_run_is_a_page_that_sorts_and_filters(open_page, torch_recording
 
 
 def screenshots(tmp_path):
-    """For people who want to look: FP32SHIM_SCREENSHOTS names a folder."""
+    """The folder for screenshots. FP32SHIM_SCREENSHOTS can name one in which people look at them."""
     return pathlib.Path(os.environ.get("FP32SHIM_SCREENSHOTS", tmp_path))
 
 
@@ -602,7 +602,7 @@ def test_the_table_can_be_used_without_a_mouse(open_page, tmp_path):
 
 
 def test_a_million_decisions_are_a_page_too(open_page, tmp_path):
-    """The long form: FP32SHIM_MANY_ROWS=1000000."""
+    """With FP32SHIM_MANY_ROWS=1000000, the test has a million decisions."""
     rows = int(os.environ.get("FP32SHIM_MANY_ROWS", "30000"))
     recording = make_recording(tmp_path / "a.fp32rec", "summary", f"sgemm_:1-{rows}:native:fp32:as_requested:2:1:5000",
                                "cblas_sgemm:8:high:tf32:as_requested:1:1:10")

@@ -178,7 +178,7 @@ PROGRAMS = {
 
 
 def edited(text):
-    """With lines at the head, a comment above the line, and another indentation."""
+    """Returns the text with lines at the head, a comment above the line, and another indentation."""
     text = "# new\n# head\n\n" + text.replace(bad_line(text), blanks(text) + "# moved\n" + bad_line(text))
     if "return a @ l" in text or "r = a" in text:
         text = text.replace(bad_line(text), blanks(text) + "if True:\n    " + bad_line(text))
@@ -194,7 +194,7 @@ def blanks(text):
 
 
 def rows(tmp_path, program, *, python=SYSTEM_PYTHON, policy="found.toml"):
-    """The rows of a run under the policy, and what the run said."""
+    """Runs a program under the policy. Returns the rows of its recording, and what the run said."""
     log = tmp_path / "run.fp32rec"
     log.unlink(missing_ok=True)
     result = fp32shim("run", "--cpu", "emulate", "--policy", tmp_path / policy, "--log", log, "--", python, program)

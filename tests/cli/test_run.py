@@ -33,7 +33,7 @@ def nothing_seen(status):
 
 
 def run(*words, **keywords):
-    """Keeps nothing; test_kept_runs.py is about what is kept."""
+    """Runs the command so that no recording is kept. test_kept_runs.py is about kept recordings."""
     return fp32shim("run", *(["--no-log"] if "--log" not in words else []), *words, **keywords)
 
 
@@ -159,7 +159,7 @@ def test_children_are_waited_for_where_sigchld_is_ignored():
 
 
 def test_the_shells_job_control_sees_one_job(tmp_path):
-    """Ctrl-Z stops program and command, fg continues them, Ctrl-C ends them, in an interactive bash on a terminal."""
+    """In an interactive bash on a terminal, Ctrl-Z stops program and command, fg continues them, and Ctrl-C ends them."""
     shim.tool("bash")
     need_terminals()
     child, terminal = pty.fork()
@@ -330,7 +330,7 @@ def test_a_log_of_the_environment_that_cannot_be_written_keeps_no_program_from_r
 
 @pytest.mark.parametrize("placeholder", ["%p", "%t", "%h", "%r", "%j"])
 def test_a_folder_whose_name_is_not_known_yet_is_left_to_the_shim(tmp_path, placeholder):
-    """The program may run on another host, and be of a rank and a job that are not known here."""
+    """The program may run on another host, with a rank and a job that the command does not know."""
     assert run("-q", "--log", tmp_path / placeholder / "run.fp32rec", "--", "true").returncode == 0
 
 
@@ -402,7 +402,7 @@ def test_the_command_finds_the_library_beside_itself(tmp_path):
 
 
 def test_a_log_that_the_shim_would_refuse_keeps_the_program_from_starting(tmp_path):
-    """A link in the place of JSON lines, and a file of somebody else."""
+    """Such logs are a link in the place of JSON lines, and a file of another user."""
     (tmp_path / "target").touch()
     (tmp_path / "link.jsonl").symlink_to(tmp_path / "target")
     foreign = tmp_path / "foreign.jsonl"
@@ -419,7 +419,7 @@ def test_a_log_that_the_shim_would_refuse_keeps_the_program_from_starting(tmp_pa
 
 
 def test_a_program_that_uses_musl_is_started_without_the_preload_that_would_end_it(tmp_path):
-    """musl's loader reports symbols that it lacks, and ends the program."""
+    """With the preload, musl's loader would report symbols that it lacks, and end the program."""
     compiler = shim.tool("musl-gcc", "musl-tools")
     source = tmp_path / "product.c"
     source.write_text('#include <stdio.h>\n#include <stdlib.h>\n'
@@ -492,7 +492,7 @@ def test_that_no_product_was_seen_is_not_said_where_recording_failed(tmp_path, f
     blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
     if fails_for == "the program alone":
         result = run("--log", log, "--", "sh", "-c", f"ulimit -f 0; exec {program}", env=blas)
-        # An empty one, by run itself, and the file in which the program was counted that could not record.
+        # `run` itself has made an empty log, and the file that counts the program, which could not record.
         assert sorted(tmp_path.iterdir()) == [log.with_name("a.children.fp32rec"), log]
         assert fp32shim("report", "--format", "json", log).json["totals"]["calls"] == 0
         assert fp32shim("verify", "--at-least", "fp32", log).returncode == 3
@@ -504,7 +504,7 @@ def test_that_no_product_was_seen_is_not_said_where_recording_failed(tmp_path, f
 
 @pytest.fixture(scope="module")
 def writes_recordings(tmp_path_factory):
-    """Skips where the library does not write recordings yet."""
+    """Skips the test if the library does not write recordings."""
     folder = tmp_path_factory.mktemp("probe")
     done = shim.run("cblas_product", log=folder / "probe.fp32rec", check=False)
     shim.need((folder / "probe.fp32rec").exists(), "the library writes no recordings: " + done.stderr.strip())
@@ -542,7 +542,7 @@ def run_bytes(words, folder):
 
 
 def next_commands(stderr):
-    """The commands under `Next:` in what `run` has printed, which is readable text whatever the words were."""
+    """Returns the commands under `Next:` in the output of `run`, which must be readable text for any words."""
     lines = stderr.decode().partition("Next:\n")[2].splitlines()
     commands = [line for line in lines if line.startswith("  fp32shim ")]
     assert commands and all(line.startswith("fp32shim run: recorded in .fp32shim/") for line in lines[len(commands):]), stderr
@@ -755,7 +755,7 @@ def test_a_large_library_is_scanned_once_and_a_damaged_result_is_none(tmp_path):
     really = found()
     results = list(kept.iterdir())
     assert results and found() == really
-    for file in results:  # a result that no scan would give shows that it is used
+    for file in results:  # writes a result that no scan would give, which shows whether it is used
         json_text = json.loads(file.read_text())
         json_text["found"]["bypasses"] = [{"name": "oneDNN", "title": "oneDNN", "object": "any", "device": "cpu", "message": "",
                                            "remedy": "", "pins": 0, "is_float32": False}]

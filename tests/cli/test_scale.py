@@ -20,7 +20,7 @@ MIB = 1 << 20
 
 
 def header(*, segments, start=1, level=1):
-    """Of a recording of so many segments, by the process that the golden file is of."""
+    """Returns the header of a recording with this number of segments, by the process of the golden file."""
     golden = bytearray(GOLDEN.read_bytes()[:SEGMENT])
     golden[4096:4160] = bytes(64)  # removes the change, whose text is elsewhere
     struct.pack_into("<Q", golden, 48, start)
@@ -41,7 +41,8 @@ def text(content):
 
 
 def row(number):
-    """m, n, k from its number; function is text 4, caller 5, provider 6; high, so tf32."""
+    """Returns a row whose m, n and k come from its number. Its function is text 4, its caller 5, its provider 6. It asked
+    for `high`, so it ran at TF32."""
     return struct.pack("<4q7I3i10B6xI4x", 1 + number % 1000, 1 + number // 1000, 8, 1, 0, 4, 5, 6, 0, 0, 0, -1, 0,
                        -2**31, ord("N"), ord("T"), 0, 0, 2, 1, 255, 1, 4, 0, 1)
 
@@ -51,7 +52,7 @@ def counter(number, *, calls=3):
 
 
 def write_rows(path, count):
-    """A recording of so many distinct decisions."""
+    """Writes a recording with this number of distinct decisions."""
     segments = [segment(STRINGS, 0, text(b"cblas_sgemm") + text(b"libfoo.so") + text(b"libblas.so.3"))]
     for kind, capacity, entry in ((ROWS, 682, row), (COUNTERS, 1023, counter)):
         for sequence, first in enumerate(range(0, count, capacity)):
@@ -73,7 +74,7 @@ os.write(int(sys.argv[1]), f"{status} {used.ru_utime + used.ru_stime} {used.ru_m
 
 
 def measured(*words, files=0, output=subprocess.DEVNULL):
-    """Status, processor seconds and most memory in bytes of the command, and its stderr."""
+    """Runs the command. Returns its status, processor seconds, largest memory in bytes, and stderr."""
     read, write = os.pipe()
     done = subprocess.run([sys.executable, "-S", "-c", LAUNCHER, str(write), str(files), COMMAND, *map(str, words)],
                           env=environment(), stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE,
@@ -140,7 +141,7 @@ def test_a_recording_of_holes_costs_what_it_holds(tmp_path):
 
 @pytest.mark.parametrize("kind", [STRINGS, ROWS, COUNTERS, RING])
 def test_segments_of_holes_cost_their_headers(tmp_path, kind):
-    """Only their first 64 bytes are on the disk."""
+    """Only the first 64 bytes of each segment are on the disk."""
     recording, count = tmp_path / "holes.fp32rec", 20_000
     with recording.open("wb") as file:
         file.write(header(segments=count))
@@ -155,7 +156,7 @@ def test_segments_of_holes_cost_their_headers(tmp_path, kind):
 
 
 def write_one_of_many(path, number, calls=3):
-    """One of as many recordings as are asked for: calls of one decision, which returned at different times."""
+    """Writes one of many recordings: calls of one decision, which returned at different times."""
     segments = [segment(STRINGS, 0, text(b"cblas_sgemm") + text(b"libfoo.so") + text(b"libblas.so.3")),
                 segment(ROWS, 0, row(0) + row(number)), segment(COUNTERS, 0, counter(1, calls=calls))]
     events = b"".join(struct.pack("<2Q", 2_000_000 + 10_000 * call + number, 500 << 20 | 1) for call in range(calls))
@@ -178,7 +179,7 @@ def test_a_log_of_more_recordings_than_files_may_be_open(tmp_path):
 
 
 def test_a_recording_that_goes_away_while_it_is_read_is_named(tmp_path):
-    """A reader that has let go of a file opens it again, and takes no other one for it."""
+    """A reader that has closed a file opens it again later, and must not take another file for it."""
     for number in range(40):
         write_one_of_many(tmp_path / f"{number:04}.fp32rec", number, calls=1000)
     # The full pipe stops the command after it has read the beginning of each recording.

@@ -156,7 +156,7 @@ def test_several_runs_at_once_give_the_same_errors(sensitivity):
 
 
 def interrupted_in(folder, told):
-    """Starts the program of this folder, and interrupts the search when it tells of this run."""
+    """Starts a search with the program of this folder, and interrupts it when it reports the run `told`."""
     words = [shim.BUILD / "bin/fp32shim", "sensitivity", "--cpu", "emulate", "--", shim.SYSTEM_PYTHON, "program.py"]
     process = subprocess.Popen([str(word) for word in words], cwd=folder, stderr=subprocess.PIPE, text=True,
                                env=environment(env={"LD_LIBRARY_PATH": str(shim.blas_directory("openblas")),
@@ -216,7 +216,7 @@ def test_the_functions_that_need_fp32_are_named(name, on_program):
 
 @pytest.mark.parametrize("name", [name for name, (_, truth) in PROGRAMS.items() if truth])
 def test_audits_do_not_see_which_functions_need_fp32(name, on_program, tmp_path):
-    """So no policy follows from them: docs/choosing-a-precision.md."""
+    """So no policy can be made from audits alone (docs/choosing-a-precision.md)."""
     _, truth = PROGRAMS[name]
     log = tmp_path / "run.fp32rec"
     assert on_program(name, "run", "-q", "--where", "auto", "--log", log, FP32_MATMUL_AUDIT="1").returncode == 0
@@ -330,7 +330,7 @@ norm = float(np.linalg.norm(bears()))
 
 @pytest.fixture
 def lowered(sensitivity, tmp_path):
-    """Runs the program exactly and at TF32; returns what the second run changed."""
+    """Runs the program exactly and at TF32. Returns the change of its output."""
     def run(ending, *words):
         (tmp_path / "high.toml").write_text('schema = 1\ndefault = "high"\n')
         result = sensitivity(ERRORS, "--policy", "high.toml", "--format", "json", *words, ending=ending + "\n")
@@ -521,7 +521,7 @@ x = x + np.load("features.npy")[:, :2]
 
 
 def test_a_place_that_cannot_be_lowered_stays_exact_in_the_policy(sensitivity, tmp_path):
-    """So a place that a run happens not to reach is not lowered because of that run."""
+    """Otherwise a place that a run happens not to reach could be lowered because of that run."""
     program = REFINEMENT.replace("x = x + precondition", "x += 0 if os.path.exists('done') else 0 * multiply(x)\n    x = x + precondition")
     program = program.replace("def precondition", "def once(x):\n    return matrix @ x\n\n\ndef precondition")
     program += "count = int(open('n').read()) if os.path.exists('n') else 0\nopen('n', 'w').write(str(count + 1))\n"
@@ -669,7 +669,7 @@ print(last)
 
 
 def test_an_output_that_no_product_of_its_runs_can_change_shows_nothing(sensitivity, tmp_path):
-    """Each run makes all calls, and uses the result of the first one."""
+    """Each run makes all calls, but uses the result of the first run."""
     table = sensitivity(HEAD, ending=WARM)
     assert table.returncode == 0 and "Not certain: the output was the same in all runs, even at e5m2" in table.stdout, table.stderr
     assert "Assumed: each run starts afresh, though last changed meanwhile" in table.stdout

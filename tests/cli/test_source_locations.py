@@ -102,7 +102,7 @@ end program
 
 
 def look_up(lines):
-    """The locations of lines `path TAB offset …`, and the seconds of processor time that it took."""
+    """Returns the locations of lines `path TAB offset …`, and the seconds of processor time that the look-up took."""
     finished = subprocess.run([shim.CLIENTS / "look_up_locations"], input="".join(f"{line}\n" for line in lines),
                               capture_output=True, text=True, check=True, timeout=600)
     *locations, seconds = finished.stdout.splitlines()
@@ -110,7 +110,7 @@ def look_up(lines):
 
 
 def build(folder, *options, name="program", source=CPP, compiler="g++"):
-    """A program of CPP, or a library of that name with a program that calls it. Returns the file with the calls."""
+    """Builds a program of CPP, or a library and a program that calls it. Returns the file with the calls."""
     folder.mkdir(exist_ok=True)
     (folder / "mark.c").write_text(MARK)
     (folder / "physics.cpp").write_text(source)
@@ -129,7 +129,7 @@ def build(folder, *options, name="program", source=CPP, compiler="g++"):
 
 
 def calls_of(folder):
-    """Path, offset and line of each call, as the running program has them."""
+    """Returns path, offset and line of each call, as the running program knows them."""
     finished = subprocess.run([folder / "program"], capture_output=True, text=True, check=True, cwd=folder)
     return [line.split("\t") for line in finished.stdout.splitlines()]
 
@@ -273,7 +273,7 @@ def test_an_address_outside_of_every_function_has_a_reason(tmp_path):
 
 
 def damaged(data, rng):
-    """The bytes with some of them changed, or with less of them; more often in headers and debug information."""
+    """Returns the bytes damaged: cut, or with some of them changed, more often in headers and debug information."""
     data = bytearray(data)
     if rng.random() < 0.2:
         return data[:rng.randrange(len(data))]
@@ -303,7 +303,7 @@ def test_a_damaged_file_gives_an_answer_or_a_reason(tmp_path, options):
 
 
 def test_the_network_is_never_asked(tmp_path):
-    """libdw would ask a server of debug information for a stripped file with a build id."""
+    """For a stripped file with a build id, libdw would ask a server of debug information."""
     strace = shim.tool("strace")
     library = build(tmp_path, "-O2", name="libphysics.so")
     offset = calls_of(tmp_path)[0][1]
@@ -315,7 +315,7 @@ def test_the_network_is_never_asked(tmp_path):
 
 
 def test_without_libdw_there_are_symbols(tmp_path):
-    """An empty file in place of the library cannot be loaded."""
+    """The test puts an empty file in the place of the library, so that it cannot be loaded."""
     library = build(tmp_path, "-g", "-O2", name="libphysics.so")
     offset = calls_of(tmp_path)[0][1]
     (tmp_path / "none").mkdir()
@@ -336,7 +336,7 @@ def test_without_libdw_there_are_symbols(tmp_path):
     ("left = alarm(1); if (left == 0 || left > 30) _exit(7); for (;;) pause()", "took over 30 s"),
 ])
 def test_a_reader_that_crashes_or_hangs_leaves_the_symbols(tmp_path, fate, how):
-    """In place of libdw is a library whose first function does not return."""
+    """The test puts a library in the place of libdw whose first function does not return."""
     library = build(tmp_path, "-g", "-O2", name="libphysics.so")
     calls = calls_of(tmp_path)
     names = re.findall(r"ROW\((\w+)\)", (shim.ROOT / "cli/source_locations/libdw.hpp").read_text())
@@ -353,7 +353,7 @@ def test_a_reader_that_crashes_or_hangs_leaves_the_symbols(tmp_path, fate, how):
 
 
 def seconds_to_look_up(folder, functions, calls, call, optimised):
-    """Looks up all calls of a library with so many functions, with so many calls in each."""
+    """Looks up all calls of a library with this number of functions and of calls in each. Returns the seconds."""
     folder.mkdir()
     lines = ['extern "C" void mark(int);', "static inline __attribute__((always_inline)) void wrapped(int x) { mark(x); }"]
     for number in range(functions):

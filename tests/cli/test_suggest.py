@@ -82,7 +82,7 @@ def test_recordings_for_the_order_have_to_be_there(run_script, tmp_path):
 
 
 def test_qtlq_is_right_as_a_whole_but_not_in_a_row(tmp_path):
-    """As docs/choosing-a-precision.md tells it, with the data of examples/qtlq."""
+    """Checks what docs/choosing-a-precision.md says, with the data of examples/qtlq."""
     log = tmp_path / "qtlq.fp32rec"
     qtlq = ["--", BUILD / "bin/qtlq", "--csv", ROOT / "examples/qtlq"]
     (tmp_path / "audit.toml").write_text('schema = 1\ndefault = "high"\ncpu.mode = "emulate"\naudit.sample = 1\n')
@@ -93,7 +93,7 @@ def test_qtlq_is_right_as_a_whole_but_not_in_a_row(tmp_path):
 
 
 def test_training_bears_tf32_and_no_audit_sees_that_the_search_after_it_does_not(tmp_path):
-    """As docs/choosing-a-precision.md tells it, with examples/train."""
+    """Checks what docs/choosing-a-precision.md says, with examples/train."""
     log = tmp_path / "train.fp32rec"
     train = ["--", SYSTEM_PYTHON, ROOT / "examples/train/train.py"]
     (tmp_path / "audit.toml").write_text('schema = 1\naudit = { sample = 0.05, against = "tf32" }\n')

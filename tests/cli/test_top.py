@@ -32,7 +32,7 @@ def looks(*words):
 
 
 def table(text):
-    """The lines of the second table, as lists of cells."""
+    """Returns the lines of the second table, as lists of cells."""
     return [re.split(r" {2,}", line.strip()) for line in text.split("\n\n")[-1].splitlines()]
 
 

@@ -16,7 +16,7 @@ def calls(size, number, stack):
 
 @pytest.fixture
 def recordings(tmp_path):
-    """Two, of which the second has a path of the first, and calls without a path."""
+    """Two recordings. The second one has a call path that the first one has, too, and calls without a path."""
     make_recording(tmp_path / "a.fp32rec", "calls", calls(64, 30, FORWARD), calls(8, 5, NATIVE))
     make_recording(tmp_path / "b.fp32rec", "calls", calls(32, 12, FORWARD), "sgemm_:16:high:tf32:as_requested:3")
     return tmp_path
@@ -33,7 +33,7 @@ def complete(trace):
 
 
 def path_of(trace, event):
-    """The names of an event's frames, innermost first, by the rules of the Trace Event Format."""
+    """Returns the names of an event's frames, the innermost first, by the rules of the Trace Event Format."""
     names, frame = [], event.get("sf")
     while frame is not None:
         entry = trace["stackFrames"][str(frame)]

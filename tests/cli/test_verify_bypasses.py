@@ -48,7 +48,7 @@ def plugin(path, source=PRODUCT):
 
 
 def record(log, *words, status=0, **settings):
-    """Without kernels on GPUs: libraries that multiply in them would be no doubts (tests/cublas/test_kernel_verdicts.py)."""
+    """Records a program, but not its kernels on GPUs, whose records would settle some doubts (test_kernel_verdicts.py)."""
     settings.setdefault("FP32_MATMUL_KERNELS", "0")
     done = subprocess.run([COMMAND, "run", "--quiet", "--pin", "--log", log, "--", *words], capture_output=True, text=True,
                           check=False, env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), **settings))
@@ -57,7 +57,7 @@ def record(log, *words, status=0, **settings):
 
 
 def load(log, *words):
-    """Loads libraries. What they would launch on a GPU is not recorded: tests/cublas/test_kernel_verdicts.py is about that."""
+    """Records a program that loads libraries, but not the kernels that they launch on a GPU (test_kernel_verdicts.py)."""
     return record(log, shim.client("loader"), *words, FP32_MATMUL_KERNELS="0")
 
 
@@ -77,7 +77,7 @@ IN_RECORDING, IN_FIRST_MARK = 208, 65536 + 18
 
 
 def write_processor(recording, word, offset=IN_RECORDING):
-    """Changes a recording as if it were of another processor; 0: as if nothing had been noted."""
+    """Changes the processor in a recording. 0 means that none was noted."""
     with open(recording, "r+b") as file:
         file.seek(offset)
         file.write(word.to_bytes(2, sys.byteorder))
@@ -290,7 +290,7 @@ def test_processes_with_a_pin_and_without_it_are_two_entries(tmp_path):
 
 
 def changed(recording, copy, **bytes_of_row_1):
-    """A copy with bytes of its first row's record changed."""
+    """Writes a copy of a recording in which bytes of its first row are changed."""
     content = bytearray(recording.read_bytes())
     row = next(segment + 64 + 96 for segment in range(65536, len(content), 65536) if content[segment] == 2)
     for name, value in bytes_of_row_1.items():
@@ -494,7 +494,7 @@ AUDITOR = """
 """.replace("MACHINE", platform.machine())
 
 
-# The same, with a product of its own before; the call is made by a forked child.
+# LAZY_LOADER with a product of its own before. A forked child calls the library's run().
 LAZY_FORKER = PRODUCT.replace("run", "product") + LAZY_LOADER.replace("run();", "product(); if (fork() == 0) { run(); _exit(0); } wait(0);")
 
 
@@ -835,7 +835,7 @@ def test_eigens_floats_explain_no_instructions_for_bf16(log, tmp_path):
 @pytest.mark.parametrize("code, found", [(CODE_FOR_BF16, "1 BF16"), (CODE_FOR_FP16, "1 FP16")])
 @pytest.mark.parametrize("is_in_program", [True, False])
 def test_instructions_that_multiply_bf16_or_fp16_are_a_doubt(log, tmp_path, code, found, is_in_program):
-    """They need not run: the processor may not have them."""
+    """The instructions need not run, because the processor may not have them."""
     asm = f'__asm__(".pushsection .text\\n{code}\\n.popsection");'
     if is_in_program:
         path = build(tmp_path / "program", PRODUCT + asm + "int main(void) { run(); }", "-Wl,--no-as-needed", "-x", "none",
@@ -876,7 +876,7 @@ def test_what_ran_below_and_what_was_allowed_to_are_counted_apart(tmp_path, call
 
 
 def test_a_verdict_says_of_which_products_it_is(log, tmp_path, numpy_product):
-    """numpy multiplies float16 in its own loops, unseen, so the verdict must not seem to be about that."""
+    """numpy multiplies float16 in its own loops, unseen, so the verdict must not seem to cover float16."""
     half = "h = numpy.ones((9, 9), numpy.float16); h @ h"
     record(log, *numpy_product, half)
     text = fp32shim("verify", "--at-least", "fp32", log).stdout
@@ -1060,7 +1060,7 @@ def test_a_child_below_a_link_that_was_changed_since_is_a_doubt(log, tmp_path, n
 
 
 def test_a_child_that_the_loader_started_is_a_doubt(log, numpy_product):
-    """Its file imports nothing that starts programs, but it runs any program."""
+    """The loader's file imports no function that starts programs, but the loader runs any program."""
     loader = subprocess.run(["ldd", shutil.which("true")], check=True, capture_output=True, text=True).stdout.split()[-2]
     start = f"import subprocess; subprocess.run([{loader!r}, '/bin/true'], env={{}}, check=True)"
     result = verify(record(log, *numpy_product, start))

@@ -40,7 +40,7 @@ def has_fast_formats(compute_capability):
 
 
 def wished_format(precision, compute_capability):
-    """What a policy's word comes to on a device; `native`: what the program asks for."""
+    """Returns the format to which a precision leads on a device, or `native` if the program's own request decides."""
     formats = {"native": "native", "highest": "fp32", "high": "tf32", "medium": "bf16"}
     if precision in ("high", "medium") and not has_fast_formats(compute_capability):
         return "fp32"
@@ -50,8 +50,8 @@ def wished_format(precision, compute_capability):
 def run_client(name, *args, compute_capability="9.0", precision=None, expect=None, exact=False, fast=None, assume=None,
                devices=None, math_mode=None, compute_type=None, algo=None, env=None, preload=True, only=None,
                libraries=None, **keywords):
-    """One client on the stand-in. `expect`, `exact`, `math_mode`, `compute_type`, `algo`: clients/settings.hpp.
-    `fast`, `assume`: the stand-in's README. `only`: a filter of GoogleTest's."""
+    """Runs a client on the stand-in for cuBLAS. clients/settings.hpp describes `expect`, `exact`, `math_mode`,
+    `compute_type` and `algo`, and the stand-in's README `fast` and `assume`. `only` is a filter of GoogleTest."""
     program = CLIENTS / name
     need(program.exists(), f"{program} was not built")
     if only:
@@ -92,7 +92,7 @@ def run_script(name, *arguments, compute_capability="9.0", env=None, **keywords)
 
 
 def failures(name, variables, result):
-    """The failed checks of a client, the first of each kind."""
+    """Returns a text with the failed checks of a client, the first of each kind."""
     lines = result.stdout.splitlines()
     failed = sorted({line for line in lines if line.startswith("[  FAILED  ]") and not line.endswith("ms)")})
     first = next((i for i, line in enumerate(lines) if ": Failure" in line), len(lines))
@@ -102,12 +102,12 @@ def failures(name, variables, result):
 
 
 def as_calls(decisions):
-    """Decisions without what differs from run to run."""
+    """Returns the decisions without the keys that differ from run to run."""
     return [{key: value for key, value in decision.items() if key not in NOT_OF_THE_CALL} for decision in decisions]
 
 
 def reported(log):
-    """The report of a recording."""
+    """Returns the report of a recording."""
     command = shim.BUILD / "bin/fp32shim"
     need(command.exists(), f"{command} was not built")
     done = subprocess.run([str(command), "report", "--format", "json", str(log)], text=True, capture_output=True,
@@ -116,13 +116,13 @@ def reported(log):
 
 
 def recorded(log):
-    """The rows of a recording."""
+    """Returns the rows of a recording."""
     return reported(log)["rows"]
 
 
 @functools.cache
 def products():
-    """The rows of clients/products.def: {function: (operation, dtype, batching, road)}, `_64` forms included."""
+    """Returns the rows of clients/products.def as {function: (operation, dtype, batching, road)}, with the `_64` forms."""
     result = {}
     for line in (HERE / "clients/products.def").read_text().splitlines():
         row = re.fullmatch(r"(PRODUCT|LEGACY|XT)\((\w+), (.*), \w+\)", line)
@@ -137,14 +137,14 @@ def products():
 
 
 def ignores_tf32_mode(function):
-    """Returns true for the functions of which it was measured that they run in FP32 in TF32 mode."""
+    """Returns True for the functions that run in FP32 although the handle is in TF32 mode, as measurements have shown."""
     operation, _, _, road = products()[function]
     return road == "math_mode" and operation not in ("gemm", "trsm")
 
 
 @functools.cache
 def semantics():
-    """{row: [answer, other answers …]} of the stand-in's table."""
+    """Returns the stand-in's table as {row: [answer, other answers …]}."""
     program = STAND_IN / "stand_in_semantics"
     if not program.exists():
         return {}
@@ -154,19 +154,19 @@ def semantics():
 
 
 def assumed_rows():
-    """[(row, other answer)]: what other devices and versions of cuBLAS may answer."""
+    """Returns the answers that other devices and versions of cuBLAS may give: [(row, other answer)]."""
     return [(row, answer) for row, answers in semantics().items() for answer in answers[1:]]
 
 
 def uses_what_it_may():
-    """The assumptions of a cuBLAS that makes use of every permission."""
+    """Returns the assumptions about a cuBLAS that makes use of every permission."""
     lowest = {"fast_16f": "fp16", "fast_16bf": "bf16", "tensor_op_mode_reaches_complex": "yes"}
     return ",".join(f"{row}={lowest.get(row, 'yes')}" for row, answers in semantics().items()
                     if row in lowest or (row.endswith("_honours_math_mode") and "yes" in answers))
 
 
 def used_formats(assume, compute_capability):
-    """The formats that the stand-in uses where a call permits BF16 or FP16, as `clients/settings.hpp` takes them."""
+    """Returns the formats that the stand-in uses if a call permits BF16 or FP16, as clients/settings.hpp takes them."""
     answers = {row: found[0] for row, found in semantics().items()}
     answers.update(row.split("=") for row in (assume or "").split(",") if row)
     has_tf32 = all(map(has_fast_formats, compute_capability.split(",")))

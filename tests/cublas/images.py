@@ -10,13 +10,13 @@ BF16 = TF32.replace("m16n8k8", "m16n8k16").replace("tf32.tf32", "bf16.bf16")
 
 
 def ptx(*kernels, body="ret;"):
-    """PTX with these kernels. `body`: their instructions."""
+    """Returns PTX with these kernels. `body` has their instructions."""
     entries = "".join(f".visible .entry {name}()\n{{\n    {body}\n}}\n" for name in kernels)
     return f".version 8.0\n.target sm_80\n.address_size 64\n{entries}".encode()
 
 
 def fatbin(*texts):
-    """A fatbin with one part for each text of PTX, laid out as NVIDIA's fatbinary does."""
+    """Returns a fatbin with one part for each text of PTX, laid out as by NVIDIA's fatbinary."""
     parts = b""
     for text in texts:
         text += bytes(-len(text) % 8)

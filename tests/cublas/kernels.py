@@ -50,7 +50,7 @@ def rows_of(*recordings):
 
 
 def counts_of(rows):
-    """{kernel: launches}"""
+    """Returns {kernel: launches}."""
     counts = collections.Counter()
     for row in rows:
         counts[row["function"].removeprefix("kernel:")] += row["calls"]

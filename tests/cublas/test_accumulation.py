@@ -16,7 +16,7 @@ OF_32F = [f"{name}:68{type}" for name in EX for type in ("", "/bf16")] + ["Sgemm
 FULL = [f"{name}:68@16{type}" for name in EX[:1] for type in ("", "/bf16")] + ["SgemmEx@16", "GemmEx:69", "GemmEx:68/float",
                                                                                "GemmEx:68/bf16/float"]
 LT = ["Lt:64", "LtFound:64", "Lt:65", "LtFound:65"]
-# What half_cublas_products.py prints, by what the call adds in; bfloat16 has no 2054.
+# The output of half_cublas_products.py, by the format in which the call adds. bfloat16 has no number 2054.
 PRINTED = {"fp16": "6.0 1030.0", "fp32_reduced": "6.0 2054.0", "fp32": "6.5 2054.0"}
 
 

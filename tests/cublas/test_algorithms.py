@@ -19,7 +19,7 @@ def policy(text, rule=""):
 
 
 def run(pattern, dtype="float32", number=1, split=SPLIT, **keywords):
-    """The lines of the client, `(results, hash)`, and the decisions."""
+    """Returns the lines of the client as `(results, hash)`, and the decisions."""
     env = {"STAND_IN_SPLIT_K": split, **keywords.pop("env", {})} if split else keywords.pop("env", {})
     result = run_client("lt_algorithms", pattern, dtype, str(number), env=env, **keywords)
     lines = [line.split() for line in result.stdout.splitlines() if line.startswith("results ")]
@@ -108,7 +108,7 @@ def test_without_a_preload_nothing_is_limited():
 def test_parts_in_the_compute_type_are_allowed_and_others_are_not(pattern, number):
     limits = policy('reduction = "compute_type"')
     assert bits(pattern, "float16", number, policy=limits) == bits(pattern, "float16", number)
-    if pattern != "stored":  # it sets the scheme itself
+    if pattern != "stored":  # a program of this pattern sets the scheme itself
         without, = bits("search", split=None)
         assert bits(pattern, number=number, split=IN_OUTPUT_TYPE, policy=limits) == {without}
 

@@ -13,7 +13,7 @@ METRICS = ("norm", "max", "mean", "component", "row", "column")
 BY_MODE = ("symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm", "herkx", "gemm3m")
 
 
-# A cuBLAS that uses BF16 where it may; the one that was measured uses TF32 instead.
+# A cuBLAS that uses BF16 where it is permitted. The cuBLAS that was measured uses TF32 instead.
 USES_BF16 = {"STAND_IN_ASSUME": "fast_16bf=bf16"}
 
 
@@ -35,7 +35,7 @@ def audited(tmp_path):
 
 
 def expected_of(result):
-    """The lines of audited_cublas_products.py, and the hash of its results."""
+    """Returns the lines of audited_cublas_products.py, and the hash of its results."""
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     return lines[:-1], lines[-1]["results"]
 
@@ -53,7 +53,7 @@ def has_float32_only(function):
 
 
 def stays_float32(function):
-    """Under `high`."""
+    """Tells if the function runs at float32 under `high`."""
     return function == "cublasSgemmBatched" or has_float32_only(function)
 
 
@@ -179,7 +179,7 @@ def test_what_cannot_be_compared_is_said_and_is_no_error(audited, kind, tally):
 
 @pytest.mark.parametrize("odd, error", [(0, 1e-4), (3, 1e-4), (129, 1e-4), (4, 0)])
 def test_of_a_large_batch_some_products_are_compared_evenly_spread(audited, odd, error):
-    """Every third of 130."""
+    """In this test, every third of 130 products is compared."""
     _, audits = audited("odd_cublas_products.py", "batch", odd, policy=policy("sample = 1"))
     (only,) = audits
     assert (only["audits"], only["batch"]) == (1, 130)
@@ -308,7 +308,7 @@ def test_a_stream_that_never_becomes_idle_ends_the_audits_of_the_process(tmp_pat
 @pytest.mark.parametrize("script", [("audited_cublas_products.py", "tf32", "all", "device"),
                                     ("graded_cublas_products.py", "cublasLtMatmul", 4)])
 def test_copies_that_do_not_end_in_time_write_to_memory_that_is_still_there(script):
-    """They run when the program itself waits for its stream, long after the audit."""
+    """The copies run when the program itself waits for its stream, long after the audit."""
     plain = run_script(*script, precision="high", log=False)
 
     def audited_run(queries):
@@ -317,5 +317,5 @@ def test_copies_that_do_not_end_in_time_write_to_memory_that_is_still_there(scri
         assert result.stderr in ("", GAVE_UP)
         return result.stderr == GAVE_UP
 
-    with ThreadPoolExecutor(6) as pool:  # each waits for ten seconds, without work
+    with ThreadPoolExecutor(6) as pool:  # several at once, because each waits for ten seconds without work
         assert sum(pool.map(audited_run, range(1, 25, 4))) > 2

@@ -26,7 +26,7 @@ def start(client, *words, env=None):
 
 
 def launches(tmp_path, client, *words, env=None):
-    """{kernel: (direct launches, launches by replays)}, as the stand-in counts them."""
+    """Returns {kernel: (direct launches, launches by replays)}, as the stand-in counts them."""
     counts = tmp_path / "launches"
     counts.unlink(missing_ok=True)
     done = start(client, *words, env={"STAND_IN_LAUNCHES": str(counts), **(env or {})})

@@ -20,7 +20,7 @@ mantissa_bits = 40
 when = {{ dtype = ["float64", "complex128"]{} }}
 """
 FEW_BITS = AUDITED + RULE.format("")
-KEPT = 47  # what the stand-in makes of 40 bits: fixed-point numbers of whole bytes
+KEPT = 47  # bits that the stand-in keeps if it is asked for 40, because its fixed-point numbers have whole bytes
 
 EMULATED, NATIVE, NOT_TOLD = ("fp64_emulated", 55), ("fp64", None), (None, None)
 # The exponents of the operands differ so that more bits are needed, or more than cuBLAS has.
@@ -44,7 +44,7 @@ def run(tmp_path, *steps, policy=AUDITED, **keywords):
 
 
 def outcomes(rows):
-    """How many calls had each outcome."""
+    """Returns the number of calls with each outcome."""
     counts = {}
     for row in rows:
         key = (row["function"], row["applied"], row["actual"], row["mantissa_bits"])
@@ -158,7 +158,7 @@ def test_a_rule_without_audits_sets_the_bits_and_records_none(tmp_path):
 
 @pytest.fixture
 def older_libraries(tmp_path):
-    """The stand-in without the functions for bits: under another name, a function is not found."""
+    """A copy of the stand-in in which the functions for bits have other names, so that they are not found."""
     folder = tmp_path / "older"
     shutil.copytree(STAND_IN, folder, symlinks=True)
     for library in folder.glob("lib*.so*"):

@@ -24,14 +24,14 @@ ONLY_IN_13_10 = {"cublasLtGroupedMatrixLayoutCreate", "cublasLtMatmulAlgoCheckFo
 
 
 def expand(pattern):
-    """The names of a line of exceptions.txt: {a,b} stands for a or b."""
+    """Returns the names of a line of exceptions.txt, in which {a,b} stands for a or b."""
     parts = re.split(r"\{([^{}]*)\}", pattern)
     choices = [part.split(",") if inside else [part] for part, inside in zip(parts, itertools.cycle([False, True]))]
     return ["".join(choice) for choice in itertools.product(*choices)]
 
 
 def read_exceptions(text):
-    """{name: reason}; a line that names nothing, or a name twice, is a mistake."""
+    """Returns {name: reason}. A line that names nothing, or a name that occurs twice, is a mistake."""
     reasons, reason = {}, None
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -118,7 +118,7 @@ def test_a_mistake_in_the_list_is_reported(table_text, complaint):
         read_exceptions(table_text)
 
 
-# ---- the stand-in: a client that runs on it has to find the same names in the real libraries
+# ---- the stand-in: programs must find each of its names in the real libraries too
 
 
 def stand_in(file):

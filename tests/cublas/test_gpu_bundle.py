@@ -40,7 +40,7 @@ def run_script(output, *words, **variables):
 
 
 def row_of(path, name):
-    """The fields of the first line of a file of tabs that has this name."""
+    """Returns the fields of the first line with this name, in a file whose fields are separated by tabs."""
     lines = [line.split("\t") for line in path.read_text().splitlines()]
     return next((fields for fields in lines if name in fields[:2]), None)
 
@@ -58,7 +58,7 @@ def packed_binaries():
 
 
 def semantics():
-    """(row, answer, whether it is the default) for every answer that a row of the stand-in can have."""
+    """Returns [(row, answer, True if it is the default)] for every answer that a row of the stand-in can have."""
     if not (STAND_IN / "stand_in_semantics").exists():
         return []
     rows = [line.split("\t") for line in start([STAND_IN / "stand_in_semantics"]).stdout.splitlines()]
@@ -90,7 +90,7 @@ def test_the_bundle_is_at_most_40_megabytes_and_has_no_stand_in():
 
 
 def glibc_needed(binary):
-    """The newest version of the C library that a program names, and all of them."""
+    """Returns the newest version of the C library that a program needs, and all versions."""
     versions = start([tool("readelf", "binutils"), "--version-info", "--wide", binary]).stdout
     found = {tuple(int(part) for part in version.split("."))
              for version in re.findall(r"Name: GLIBC_([0-9.]+)", versions)}
@@ -242,7 +242,7 @@ def test_the_commands_of_the_page_are_right_and_take_ten_minutes_each():
 
 
 def test_no_step_may_take_longer_than_its_section(tmp_path):
-    """A program that hangs: its step ends with the section, and the next section has its time."""
+    """A program hangs. Its step ends with its section, and the next section has its full time."""
     bundle = tmp_path / "bundle"
     shutil.copytree(BUNDLE, bundle)
     (bundle / "qtlq_cublas").write_text("#!/bin/sh\nsleep 1000\n")
@@ -337,7 +337,7 @@ def test_cuda_is_found_in_the_toolkit_that_the_environment_names(tmp_path):
 
 
 def test_where_the_driver_is_too_old_for_cublas_13_it_goes_on_with_12(tmp_path):
-    """cublasCreate of 13 fails, as it does there; what is called 12 here is the stand-in's."""
+    """cublasCreate of version 13 fails, as with such a driver. The library that is called 12 here is the stand-in."""
     compiled("int cublasCreate_v2(void **handle) { return 1; }", tmp_path / "libcublas.so.13")
     for name, target in [("libcublasLt.so.13", "libcublasLt.so.13"), ("libcublasLt.so.12", "libcublasLt.so.13"),
                          ("libcublas.so.12", "libcublas.so.13"), ("libcuda.so.1", "libcuda.so.1")]:
@@ -367,7 +367,7 @@ SEMANTIC_SECTIONS = ["machine", "functions", "ties", "override", "lt_algorithms"
 
 
 def ask(tmp_path, **variables):
-    """{row: answer}"""
+    """Asks the questions, and returns {row: answer}."""
     rows = tmp_path / "rows.tsv"
     finished = start([BUNDLE / "gpu-questions", "--size", "64", "--rows", rows, "--only", ",".join(SEMANTIC_SECTIONS)],
                      LD_LIBRARY_PATH=str(STAND_IN), **variables)
@@ -475,7 +475,7 @@ def test_a_product_that_the_shim_did_not_see_is_called_not_seen(tmp_path):
 
 
 def test_an_operation_that_cannot_run_leaves_the_others(tmp_path):
-    """As CuPy where NVRTC finds no headers."""
+    """An example is CuPy, if NVRTC finds no headers."""
     need(start(["/usr/bin/python3", "-c", "import numpy"]).returncode == 0, "python3-numpy is not installed")
     shutil.copytree(BUNDLE / "frameworks", tmp_path / "frameworks")
     (tmp_path / "frameworks/operations.py").write_text(

@@ -65,12 +65,13 @@ def start(words, variables, timeout=1200):
 
 
 def python_for(variables):
-    """The fake frameworks need the system's numpy. Without them the system's PyTorch would be imported, for seconds."""
+    """Returns the Python for gpu-check. The fake frameworks need the system's Python, which has numpy. Without them, that
+    Python would import the system's PyTorch, which takes seconds."""
     return "/usr/bin/python3" if "PYTHONPATH" in variables else PYTHON
 
 
 def gpu_check(tmp_path, *words, seconds=120, largest=64, python=None, **variables):
-    """The program itself: matrices so small that a slow machine has time for all of it."""
+    """Runs the program, with matrices so small that a slow machine has time for all of its steps."""
     report = tmp_path / "report.json"
     return Run(start([PROGRAM, "--shim", shim.BUILD / "lib/libfp32shim.so", "--seconds", seconds, "--largest", largest,
                       "--libraries", STAND_IN, "--python", python or python_for(variables), "-o", report, *words], variables), report)
@@ -83,12 +84,12 @@ def command(tmp_path, *words, **variables):
 
 
 def ended_within(run, seconds):
-    """Beside other work, the process that ends a step at its time may wait for a processor."""
+    """Tells if a run ended in time, with some tolerance, because the process that ends a step may wait for a processor."""
     return run.report["seconds"]["used"] < seconds + 60
 
 
 def fakes(tmp_path, ncu=SAVED):
-    """Variables under which all frameworks and ncu are there, made for the stand-in. ncu: the folder of what it prints."""
+    """Returns variables under which fakes of all frameworks and of ncu are found. `ncu` is the folder with ncu's output."""
     need(start(["/usr/bin/python3", "-c", "import numpy"], {}).returncode == 0, "python3-numpy is not installed")
     program = tmp_path / "bin/ncu"
     program.parent.mkdir(exist_ok=True)
@@ -175,7 +176,7 @@ def test_what_the_callers_shell_says_about_precision_is_unset_and_named(tmp_path
 
 
 def under_site(tmp_path, policy, preload=""):
-    """A run on a machine with this policy of the site, and this /etc/ld.so.preload."""
+    """Runs gpu-check on a machine with this policy of the site, and this /etc/ld.so.preload."""
     (tmp_path / "policy.toml").write_text("schema = 1\n" + policy)
     (tmp_path / "ld.so.preload").write_text(preload)
     inside = """cp -a /etc "$1/etc" && mkdir -p "$1/etc/fp32shim" && mount --bind "$1/etc" /etc || exit 99
@@ -228,7 +229,7 @@ def test_of_several_devices_the_first_is_measured_and_no_other_is_shown(tmp_path
 
 
 def test_frameworks_run_with_the_callers_own_libraries(tmp_path):
-    """cuBLAS is in a toolkit that only CUDA_PATH names; a framework that brought its own must not load that one."""
+    """cuBLAS is in a toolkit that only CUDA_PATH names. A framework with a cuBLAS of its own must not load this one."""
     (tmp_path / "driver").mkdir()
     (tmp_path / "driver/libcuda.so.1").symlink_to(STAND_IN / "libcuda.so.1")
     (tmp_path / "cuda/lib64").mkdir(parents=True)
@@ -256,7 +257,7 @@ def test_on_a_terminal_it_has_colours_and_says_what_it_measures(tmp_path):
 
 
 def test_a_result_better_than_was_decided_is_shown_with_what_it_was(tmp_path):
-    """As on an H200, whose ties go to even."""
+    """An example is an H200, which rounds ties to even."""
     run = gpu_check(tmp_path, **fakes(tmp_path), STAND_IN_ASSUME="fast_16bf=tf32,fast_16f=tf32,tf32_ties_from_9_0=even")
     assert run.status == 0 and {"medium", "other formats", *FRAMEWORKS} <= set(run.of("shown")), run.output
     assert re.fullmatch(r"decided bf16, measured tf32, error .*: bf16 permits tf32, and this cuBLAS used it", run.lines["medium"].text)

@@ -79,7 +79,7 @@ def test_no_event_is_used_on_a_captured_stream(run):
 
 
 def test_the_capture_of_another_thread_is_not_broken(run):
-    """In global mode it forbids every thread to query events. The client checks that it ends well."""
+    """In global mode, a capture forbids every thread to query events. The client checks that its capture ends well."""
     done = run("3x32@sgemm", "wait", "beside/9x64@sgemm", "wait")
     assert done.driver_calls[0].queried > 0
     check(done.rows[64], 64, 9, 3, 9)
@@ -156,7 +156,7 @@ def test_the_report_says_that_launches_tell_nothing_if_nothing_was_measured(run)
 
 
 def instructions(tmp_path, way, gpu_times, calls=5000):
-    """The instructions that a program with so many products runs, of which at most the first three are measured."""
+    """Returns the number of instructions of a program with `calls` products, of which at most three are measured."""
     done = shim.run(CLIENTS / "repeated", way, calls, blas=None, libraries=[STAND_IN], log=tmp_path / "run.fp32rec",
                     prefix=["valgrind", "--tool=callgrind", f"--callgrind-out-file={tmp_path / 'out'}"],
                     env={"FP32_MATMUL_GPU_TIMES": str(gpu_times)})

@@ -57,7 +57,7 @@ when = { function = "cublasCgemm3m*" }
 
 @pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
 def test_float32_is_float32_while_another_thread_sets_the_math_mode(settings):
-    """By numbers; and on a library that counts its calls, and is quick, so that threads meet thousands of times."""
+    """The test checks numbers, and a quick library that counts its calls, so that threads meet thousands of times."""
     by_numbers = run_client("handles", expect="fp32", exact=True, **settings,
                             only="*WhileAnotherThreadSetsTheirMathMode")
     assert "[       OK ]" in by_numbers.stdout
@@ -68,7 +68,7 @@ def test_float32_is_float32_while_another_thread_sets_the_math_mode(settings):
 
 @pytest.mark.parametrize("precision", [None, *PRECISIONS])
 def test_a_thread_that_is_cancelled_within_a_product_leaves_the_handle_to_others(precision):
-    """In the library that counts its calls, which lets the client do so."""
+    """The thread is in the library that counts its calls, in which the client can cancel it."""
     result = run_client("counted", precision=precision, libraries=[CLIENTS / "counting", STAND_IN],
                         only="*LeavesTheHandleToOthers", timeout=600)
     assert "[       OK ]" in result.stdout
@@ -76,7 +76,7 @@ def test_a_thread_that_is_cancelled_within_a_product_leaves_the_handle_to_others
 
 @pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
 def test_threads_that_meet_an_unseen_handle_at_once_keep_to_the_floor(settings):
-    """CLIENT_HANDLES=N: how many of them."""
+    """CLIENT_HANDLES is the number of handles."""
     result = run_client("counted", expect="fp32", libraries=[CLIENTS / "counting", STAND_IN], **settings,
                         only="*WhereThreadsMeetAnUnseenHandleAtOnce",
                         env={"CLIENT_LOG": "", "FP32_MATMUL_LOG": "",
@@ -94,7 +94,7 @@ def test_a_handle_that_is_first_seen_without_a_context_is_governed_as_any_other(
 @pytest.mark.parametrize("client", ["handles", "handles_dlopen"])
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_a_math_mode_that_is_set_past_the_shim_is_the_programs(precision, client):
-    """By a library that is opened with RTLD_DEEPBIND."""
+    """A library that is opened with RTLD_DEEPBIND sets the mode without the shim."""
     result = run_client(client, precision=precision, exact=True, expect=wished_format(precision, "9.0"),
                         env={"CLIENT_UNSEEN": CLIENTS / "libunseen_setter.so"}, only="*SetPastTheShim")
     assert "[       OK ]" in result.stdout
@@ -132,7 +132,7 @@ def test_bad_input_is_logged_with_its_status():
 @pytest.mark.parametrize("precision", PRECISIONS)
 @pytest.mark.parametrize("name", ["stand_in", *libraries.NAMES])
 def test_nothing_is_read_where_the_handle_is_null(name, precision):
-    """Also where descriptors, or the arrays of a batch, point nowhere. NVIDIA's own libraries need no device for it."""
+    """Descriptors and the arrays of a batch may point nowhere then. NVIDIA's own libraries need no device for this test."""
     directory = STAND_IN if name == "stand_in" else libraries.get(name).directory
     plain = run_client("wild_pointers_dlopen", libraries=[directory], preload=False)
     shimmed = run_client("wild_pointers_dlopen", libraries=[directory], precision=precision)

@@ -42,7 +42,7 @@ def kind_of(dtype):
 
 @functools.cache
 def operands(n, dtype, use, folder):
-    """gpu-check's own operands."""
+    """Returns the operands that gpu-check uses."""
     names = [folder / f"{use}.{n}.{kind_of(dtype)}.{name}" for name in "ab"]
     judge_products("operands", n, kind_of(dtype), use, *names)
     return [numpy.fromfile(name, dtype).reshape(n, n, order="F") for name in names]
@@ -54,7 +54,7 @@ def folder(tmp_path_factory):
 
 
 def judged(result, use, shape, folder):
-    """(format, match, error) by gpu-check's judge."""
+    """Returns (format, match, error) as gpu-check judges the result."""
     result.astype(numpy.complex64 if numpy.iscomplexobj(result) else numpy.float32).T.tofile(folder / "c")
     kind = kind_of(numpy.complex64 if numpy.iscomplexobj(result) else numpy.float32)
     format_name, match, error = judge_products("judge", len(result), kind, use, shape, folder / "c").rstrip("\n").split("\t")
@@ -62,7 +62,7 @@ def judged(result, use, shape, folder):
 
 
 def rounded(matrix, rounding):
-    """A matrix in float64, or complex128, after rounding."""
+    """Returns the rounded matrix in float64 or complex128."""
     if rounding is None:
         return matrix.astype(numpy.result_type(matrix, numpy.float64))
     if numpy.iscomplexobj(matrix):
@@ -74,7 +74,7 @@ def rounded(matrix, rounding):
 
 
 def multiplied(left, right):
-    """A product whose complex elements are sums of real products, as infinities would otherwise spread differently."""
+    """Returns a product whose complex elements are sums of real products. Otherwise infinities would spread differently."""
     if not numpy.iscomplexobj(left):
         return left @ right
     result = numpy.empty((len(left), right.shape[1]), numpy.complex128)
@@ -84,7 +84,7 @@ def multiplied(left, right):
 
 
 def product(shape, a, b, rounding):
-    """A product of rounded operands; only its lower triangle counts."""
+    """Returns a product of rounded operands, of which only the lower triangle counts."""
     a, b = rounded(a, rounding), rounded(b, rounding)
     lower = numpy.tril(a)
     strictly = numpy.tril(a, -1)
@@ -150,8 +150,8 @@ def test_the_judge_finds_them_in_products_of_every_shape(rounding, dtype, folder
 
 
 def solved(a, b, rounding, block=64):
-    """X with A X = B, where A is lower and has ones on its diagonal, as a library solves it: in blocks, at FP32, between products
-    whose operands are rounded, the solution's too."""
+    """Returns X with A X = B, where A is lower and has ones on its diagonal. Solves as a library does: blocks at FP32, and
+    between them products whose operands, parts of the solution too, are rounded."""
     x = b.copy()
     for first in range(0, len(a), block):
         last = min(first + block, len(a))
@@ -202,7 +202,7 @@ def test_only_a_result_that_is_lower_than_its_decision_or_not_lowered_fails(form
 
 
 def previewed(a, b, tmp_path):
-    """a @ b as an H200 multiplies at `high`."""
+    """Returns a @ b as an H200 multiplies at `high`."""
     numpy.save(tmp_path / "a.npy", a)
     numpy.save(tmp_path / "b.npy", b)
     shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
@@ -213,7 +213,7 @@ def previewed(a, b, tmp_path):
 
 
 def samples(n):
-    """The rows and columns of the elements that gpu-check's judge looks at."""
+    """Returns the rows and columns of the elements that gpu-check judges."""
     rows = [1 + (n - 2) * (i + 1) // 48 for i in range(48)]
     return rows, [i * 37 % row for i, row in enumerate(rows)]
 
@@ -230,7 +230,7 @@ def test_what_an_h200_computes_is_tf32_for_both_judges(n, folder, tmp_path):
 
 
 def operands_of_that_day(n):
-    """The operands of cublasSgemm that gpu-check had when an H200 multiplied them. std::mt19937 and numpy's have the same numbers."""
+    """Returns the operands that gpu-check had when an H200 multiplied them. std::mt19937 and numpy give the same numbers."""
     def matrix(seed, scale):
         numbers = numpy.random.RandomState(seed).randint(0, 2**32, n * n, numpy.uint32)
         return (scale * (numbers / 2**31 - 1)).astype(numpy.float32).reshape(n, n, order="F")
@@ -268,7 +268,7 @@ def test_the_errors_that_an_h200_gave_are_those_of_tf32_with_ties_to_even(name, 
 
 @pytest.mark.skipif("FP32SHIM_WHOLE_PRODUCT" not in os.environ, reason="takes minutes: tests/nightly.sh")
 def test_a_whole_product_has_the_bits_that_an_h200_gave(tmp_path):
-    """The hash, FNV-1a, that gpu-check printed of cublasSgemm_v2 at `high`, 2048x2048x2048."""
+    """gpu-check printed this hash (FNV-1a) for cublasSgemm_v2 at `high`, 2048x2048x2048."""
     result = previewed(*operands_of_that_day(2048), tmp_path)
     hash_of_result = 0xcbf29ce484222325
     for byte in result.T.tobytes():

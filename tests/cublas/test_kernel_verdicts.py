@@ -30,7 +30,7 @@ def log(tmp_path):
 
 @pytest.fixture
 def image(tmp_path):
-    """Writes an image of PTX. Returns its path."""
+    """Writes a PTX image, and returns its path."""
     def write(*kernels, body="ret;"):
         path = tmp_path / kernels[0][:50]
         path.write_bytes(images.ptx(*kernels, body=body))

@@ -8,7 +8,7 @@ from cublas import run_client, shim
 
 OFF, EMULATE = "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"
 PRODUCTS = ["sgemm", "gemm_ex", "cgemm3m"]
-# Steps of a program that sets TF32 mode, and the formats in which its products then ran.
+# Variables of the environment, steps of a program that sets TF32 mode, and the formats in which its products then ran.
 STEPS = {
     "set from the start": ({OFF: "0"}, ["create", "tf32", *PRODUCTS], ["fp32"] * 3),
     "set before the first handle": ({}, [f"{OFF}=0", "create", "tf32", *PRODUCTS], ["fp32"] * 3),

@@ -38,7 +38,7 @@ def test_an_algorithm_that_fits_the_changed_product_is_asked_about_once():
 @pytest.mark.parametrize("client", ["lt", "lt_dlopen"])
 @pytest.mark.parametrize("compute_type", [FAST_TF32, FAST_16BF])
 def test_a_floor_holds_for_grouped_products(compute_type, client):
-    """Their layouts have sizes of 0: the sizes are on the device."""
+    """The layouts of grouped products have sizes of 0, because the sizes are on the device."""
     result = run_client(client, floor="fp32", compute_type=compute_type, exact=True, expect="fp32", only="*GroupedProductsRun")
     assert "[       OK ]" in result.stdout
     assert {(d["m"], d["n"], d["k"], d["how"], d["reason"]) for d in result.decisions} == {

@@ -17,7 +17,7 @@ precision = "bf16x9"
 
 
 def seen(result, *keys):
-    """The distinct values of these keys, of all decisions that are about a product of float32."""
+    """Returns the distinct values of these keys in all decisions about products of float32."""
     return {tuple(decision[key] for key in keys) for decision in result.decisions
             if decision["reason"] not in ("no_product", "observed") and decision["dtype"] in ("float32", "complex64")}
 
@@ -104,7 +104,7 @@ def test_products_of_solvers_are_lowered_only_by_rules_that_name_them():
 
 @pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
 def test_emulation_that_cusolver_hands_on_to_cublas_is_held_to_highest_and_floors(settings):
-    """cusolverDnSetMathMode(FP32_EMULATED_BF16X9): libcusolver sets the mode of its cuBLAS handle."""
+    """In cusolverDnSetMathMode(FP32_EMULATED_BF16X9), libcusolver sets the mode of its cuBLAS handle."""
     held = run_client("solver", math_mode=BF16X9_MODE, compute_capability="10.0", **settings)
     assert {(d["caller"], d["applied"], d["how"]) for d in held.decisions} == {
         ("solver", "fp32", "math_mode"), ("libcusolver_probe.so", "fp32", "math_mode")}
@@ -215,7 +215,7 @@ def test_floors_clamp(floor, applied):
                                  {"math_mode": TENSOR_OP, "only": f"{GEMM}:*/cublasSsyrk_v2__float32"}],
                          ids=["compute_type", "math_mode"])
 def test_floors_that_the_device_has_no_format_for_clamp_to_float32(floor, low):
-    """7.0 has FP16 tensor cores, and neither BF16 nor TF32."""
+    """Compute capability 7.0 has FP16 tensor cores, but neither BF16 nor TF32."""
     result = run_client("products", precision="native", floor=floor, compute_capability="7.0", exact=True,
                         expect="fp32", **low)
     assert seen(result, "applied", "reason") == {("fp32", "floor")}
@@ -223,7 +223,7 @@ def test_floors_that_the_device_has_no_format_for_clamp_to_float32(floor, low):
 
 @pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])
 def test_what_a_library_takes_no_compute_type_for_is_raised_by_the_math_mode(settings):
-    """A libcublas whose cublasGemmEx refuses everything, and a handle in TF32 mode."""
+    """The test has a libcublas whose cublasGemmEx refuses everything, and a handle in TF32 mode."""
     result = run_client("counted", expect="fp32", libraries=[CLIENTS / "counting_refusing", STAND_IN], **settings,
                         only="*IsRefusedAreRaisedByTheMathMode")
     assert "[       OK ]" in result.stdout
@@ -251,7 +251,7 @@ def test_products_on_a_gpu_are_said_not_to_be_searched_for_nan():
 
 
 EMULATED_TYPE, PEDANTIC_TYPE, EMULATED_MODE, PEDANTIC_MODE = 79, 71, 8, 2
-# So few that results show them, and a cuBLAS that emulates whatever it may.
+# 24 bits are so few that results show the emulation. The cuBLAS emulates whatever it may.
 FEW_BITS = {"CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT": "24", "STAND_IN_ASSUME": "f64_emulation_beyond_gemm=yes"}
 
 
@@ -279,7 +279,7 @@ def test_the_environment_may_let_cublas_emulate_float64():
 
 
 def test_a_float64_product_that_cublas_does_not_emulate_may_be_recorded_as_emulated():
-    """What cuBLAS decides by itself is not known, so the record names the lowest that it was allowed."""
+    """It is not known what cuBLAS decides by itself, so the recording names the lowest format that the call allows."""
     assert float64_products(f"GemmEx:{EMULATED_TYPE}", STAND_IN_ASSUME="f64_emulation_on_any_gpu=no") == [
         ("fp64_emulated", None, True)]
 

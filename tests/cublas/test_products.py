@@ -150,7 +150,7 @@ def test_float32_is_float32_whatever_the_program_sets(strict, low, compute_capab
     ({"policy": 'schema = 1\ndefault = "highest"\n[cuda]\npedantic = true\n'}, "fp32", "as_requested", "math_mode"),
     ({"floor": "fp32", "env": {"NVIDIA_TF32_OVERRIDE": "1"}}, "tf32", "library_refused", "math_mode")])
 def test_functions_that_refuse_pedantic_mode_run_in_default_mode(settings, applied, reason, how):
-    """cublasCsyrk3mEx and cublasCherk3mEx. DEFAULT mode is FP32 too, unless the environment permits less."""
+    """These are cublasCsyrk3mEx and cublasCherk3mEx. DEFAULT mode is FP32 too, unless the environment permits less."""
     result = run_client("products", math_mode=TF32_MODE, only="*RunsInTheFormat*/cublasC*k3mEx__*", **settings)
     assert {(d["function"][:15], d["status"], d["applied"], d["reason"], d["how"]) for d in result.decisions} == {
         (name, 0, applied, reason, how) for name in ("cublasCsyrk3mEx", "cublasCherk3mEx")}
@@ -160,7 +160,7 @@ def test_functions_that_refuse_pedantic_mode_run_in_default_mode(settings, appli
     ({"precision": "native"}, "tf32"), ({"precision": "high"}, "tf32"), *(({**strict}, "fp32") for strict in STRICT.values())],
     ids=["native", "high", *STRICT])
 def test_tf32_that_the_environment_allows_unasked_is_named_and_a_pin_or_floor_takes_it_away(settings, expect):
-    """All functions but those that refuse the PEDANTIC mode (above) and those that have neither a compute type nor a mode."""
+    """This holds for all functions that accept the PEDANTIC mode (see above) and that have a compute type or a mode."""
     functions = [name for name, row in products().items() if row[3] != "not_governable" and "k3mEx" not in name]
     result = run_client("products", exact=True, env={"NVIDIA_TF32_OVERRIDE": "1"}, assume=uses_what_it_may(),
                         only=":".join(f"*RunsInTheFormat*/{name}__*" for name in functions), **settings)
@@ -178,7 +178,7 @@ def test_float32_is_float32_where_a_pedantic_product_has_an_algorithm_for_less(s
 
 @pytest.mark.parametrize("contradiction", CONTRADICTIONS)
 def test_native_names_the_lower_of_a_pedantic_product_and_its_algorithm(contradiction):
-    """As long as nobody knows better; from compute capability 8.0 on, algorithms have no effect."""
+    """It is not known which of them cuBLAS obeys. From compute capability 8.0 on, algorithms have no effect."""
     for assumption in (None, "tensor_op_algorithm_under_pedantic=yes"):
         result = run_client("products", precision="native", assume=assumption,
                             exact=assumption is not None or contradiction == "math_mode", compute_capability="7.5",
@@ -193,7 +193,7 @@ def test_native_names_the_lower_of_a_pedantic_product_and_its_algorithm(contradi
 @pytest.mark.parametrize("compute_type", [COMPUTE_32F, COMPUTE_32F_PEDANTIC])
 @pytest.mark.parametrize("floor", ["bf16", "tf32", "fp32"])
 def test_a_floor_never_lowers_float32_that_is_called_with_algorithm_99(floor, compute_type, compute_capability):
-    """As CuPy and XLA call every float32 product."""
+    """CuPy and XLA call every float32 product with this algorithm."""
     result = run_client("products", floor=floor, exact=True, expect="fp32", algo=TENSOR_OP_ALGORITHM,
                         compute_type=compute_type, compute_capability=compute_capability,
                         only="*RunsInTheFormat*Ex__float32")
@@ -241,7 +241,7 @@ def test_emulation_that_the_program_asked_for_is_named(emulation):
 
 
 def run_with_late_emulation(client, **settings):
-    """As os.environ does it, in a program that has multiplied on the CPU already and has not used cuBLAS yet."""
+    """The program sets the variable as by os.environ, after it has multiplied on the CPU but before it uses cuBLAS."""
     return run_client(client, compute_capability="10.0", exact=True,
                       libraries=[STAND_IN, shim.blas_directory("openblas")],
                       env={"CLIENT_LATE_ENVIRONMENT": "CUBLAS_EMULATE_SINGLE_PRECISION=1"}, **settings)

@@ -55,7 +55,7 @@ WAYS = ["opened", "linked"]
 
 
 def client(name, way, *parts):
-    """The words that start the client of a library, and how run() has to start it."""
+    """Returns the words that start the client of a library, and keyword arguments for run()."""
     library = libraries.get(name)
     program = CLIENTS / (f"real_client_{library.major}" if way == "linked" else "real_client_dlopen")
     need(program.exists(), f"{program} was not built: it is linked with libcublas.so.{library.major}")
@@ -93,14 +93,14 @@ print(bytes(own) == bytes(forced))
 
 @pytest.mark.parametrize("name", libraries.NAMES)
 def test_a_descriptor_that_is_forced_to_tf32_has_the_bytes_of_one_that_asks_for_it(name):
-    """So a search for it, and its product, are those of a program that asks for TF32 itself."""
+    """So the search and the product are those of a program that asks for TF32 itself."""
     done = subprocess.run([sys.executable, "-c", COMPARED_DESCRIPTORS, libraries.get(name).cublas_lt], text=True,
                           capture_output=True, check=False, env={"LD_LIBRARY_PATH": str(libraries.get(name).directory)})
     assert done.stdout == "True\n", done.stderr
 
 
 def difference(unshimmed, shimmed):
-    """The first line that is not the same."""
+    """Returns the first line that differs."""
     lines = zip(unshimmed.stdout.splitlines(), shimmed.stdout.splitlines())
     first = next((f"line {i}: {a!r} became {b!r}" for i, (a, b) in enumerate(lines, 1) if a != b), "one ends early")
     return f"{first}\n{explain(shimmed)}"
@@ -143,7 +143,7 @@ print(pathlib.Path("/proc/self/maps").read_text())
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_program_without_cuda_stays_without_it(setting):
-    """Although all of CUDA lies where the loader looks."""
+    """All of CUDA lies where the loader looks, but the shim must not load it."""
     cuda = [directory for directory in [STAND_IN, *(found.directory for found in map(libraries.find, libraries.NAMES)
                                                    if found)] if directory.exists()]
     need(cuda, "there is no CUDA here that could be loaded")
@@ -170,7 +170,7 @@ print(pathlib.Path("/proc/self/maps").read_text())
 
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_a_program_whose_cublas_has_no_driver_does_not_get_one(setting, tmp_path):
-    """Although a driver lies where the loader looks."""
+    """A driver lies where the loader looks, but the shim must not load it."""
     driver = STAND_IN / "libcuda.so.1"
     lone = CLIENTS / "lone"
     need(driver.exists() and lone.exists(), f"{driver} or {lone} was not built")

@@ -12,13 +12,14 @@ ROUNDS = 44
 
 
 def counts_of(calls):
-    """Decisions by all their keys."""
+    """Counts the calls that agree in all keys."""
     return collections.Counter(json.dumps(call, sort_keys=True) for call in calls)
 
 
 @functools.cache
 def rounds(precision, has_scopes, log=None, level=None):
-    """Without kernels, since no call would be short otherwise. With a log of lines, unless a recording is named."""
+    """Runs the client without recording kernels, because no call would be short otherwise. Writes a log of lines unless
+    `log` names a recording."""
     variables = {"STAND_IN_KERNELS": "none", "CLIENT_SCOPES": has_scopes and "1", "FP32_MATMUL_LOG": log, "FP32_MATMUL_LOG_LEVEL": level}
     return run_client("statuses", "rounds", ROUNDS, precision=precision, env={name: value for name, value in variables.items() if value})
 

@@ -30,7 +30,7 @@ when = { function = "cublasSgemm_v2" }
 POSSIBLE = {
     ("cublasSgemm_v2", "gemm in tf32", "rule", "high", "tf32"),
     ("cublasSgemm_v2", "gemm in float32", "rule", "highest", "fp32"),
-    ("cublasSsyrk_v2", None, "process", "high", "fp32"),  # it has no TF32
+    ("cublasSsyrk_v2", None, "process", "high", "fp32"),  # this function has no TF32
     ("cublasSsyrk_v2", None, "process", "highest", "fp32"),
 }
 BEFORE_THE_FIRST_CHANGE = ("cublasSsyrk_v2", None, "native", "native", "fp32")
@@ -51,7 +51,7 @@ def test_decisions_name_rules_of_the_policy_that_they_were_made_under(tmp_path):
 
 
 def test_a_product_that_fails_during_a_reload_is_recorded_under_the_policy_that_it_ran_under(tmp_path):
-    """Its rule is a number of that policy's rules, of which the next one has none."""
+    """A recorded rule is a number, which would mean nothing in the next policy, because that one has no rules."""
     before, after, log = tmp_path / "before.toml", tmp_path / "after.toml", tmp_path / "run.fp32rec"
     before.write_text(IN_FLOAT32.replace('"highest"', '"high"').replace("gemm in float32", "the last of three"))
     after.write_text("schema = 1\n")
@@ -65,7 +65,7 @@ def test_a_product_that_fails_during_a_reload_is_recorded_under_the_policy_that_
 
 @pytest.mark.parametrize("precision, mode", [("native", 3), ("highest", 0)])
 def test_a_cublas_in_the_place_of_another_is_called_where_its_own_functions_are(precision, mode):
-    """Closed and opened again, in turn with a file of the same name whose functions lie elsewhere in it."""
+    """The program closes cuBLAS and opens it again, in turn with a file of the same name whose functions lie elsewhere."""
     names = ["counting", "counting_reordered", "counting", "counting_reordered"]
     files = [CLIENTS / name / "libcublas.so.13" for name in names]
     need(all(file.exists() for file in files), "the counting libraries were not built")

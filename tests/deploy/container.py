@@ -14,8 +14,8 @@ ETC = ("alternatives", "ld.so.cache", "passwd", "group", "nsswitch.conf")
 
 
 def words(*program, volumes=None, read_only=None, env=None, user=1000, shared_memory=True, tmp_size=None):
-    """The words that start a program in a container. `volumes`, `read_only`: folders and files of here by their path there;
-    /usr/local has nothing else. `tmp_size`: bytes of /tmp; None: it is read-only, as the rest."""
+    """Returns the words that start a program in a container. `volumes` and `read_only` map paths in the container to paths
+    of this machine. /usr/local has nothing else. /tmp has `tmp_size` bytes; if that is None, /tmp is read-only."""
     result = [shim.tool("bwrap", "bubblewrap"), "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts",
               "--hostname", "container", "--die-with-parent", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID",
               "--clearenv", "--setenv", "PATH", "/usr/local/bin:/usr/bin",
@@ -37,13 +37,13 @@ def words(*program, volumes=None, read_only=None, env=None, user=1000, shared_me
 
 
 def need_containers():
-    """Skips the test where none can be made."""
+    """Skips the test if no container can be made."""
     shim.need(os.geteuid() == 0, "only root can make a container with files of root's")
     tried = subprocess.run(words("/usr/bin/true"), capture_output=True, text=True, check=False)
     shim.need(tried.returncode == 0, f"bwrap makes no container here: {tried.stderr}")
 
 
 def container(*program, timeout=600, **keywords):
-    """The program's result."""
+    """Runs a program in a container, and returns its result."""
     return subprocess.run(words(*program, **keywords), capture_output=True, text=True, timeout=timeout, check=False,
                           stdin=subprocess.DEVNULL)

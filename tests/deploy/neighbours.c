@@ -3,8 +3,8 @@
 //   -DTRACKER    as XALT: starts a program of its own when the process starts and when it ends
 //   -DIO         as Darshan: counts opened files, and wraps MPI_Init and MPI_Finalize
 //   -DPROFILER   as a library wrapper of Score-P or TAU: counts calls of cblas_sgemm and sgemm_
-//   -DPROGRAM    multiplies three times, writes a file, and starts a program; with -DMPI between MPI_Init and
-//   MPI_Finalize
+//   -DPROGRAM    multiplies three times, writes a file, and starts a program; with -DMPI, it first calls MPI_Init,
+//                and MPI_Finalize at the end
 //
 // Each library writes one line to the file that the variable NEIGHBOURS names.
 #define _GNU_SOURCE

@@ -15,7 +15,7 @@ COMPARE_MASKED_EQUAL = 7
 
 
 class Comparison(ctypes.Structure):
-    """An argument, masked by the first number, is the second one: struct scmp_arg_cmp."""
+    """struct scmp_arg_cmp: the condition that an argument, masked by the first number, equals the second one."""
     _fields_ = [("argument", ctypes.c_uint), ("operator", ctypes.c_int), ("mask", ctypes.c_uint64), ("value", ctypes.c_uint64)]
 
 
@@ -43,7 +43,7 @@ def allow_only(names):
 
 
 def deny_write_execute():
-    """The rules of systemd's seccomp_memory_deny_write_execute()."""
+    """Adds the rules of systemd's seccomp_memory_deny_write_execute()."""
     context = seccomp.seccomp_init(ALLOW)
     both = mmap.PROT_WRITE | mmap.PROT_EXEC
     add(context, ERRNO | errno.EPERM, "mmap", Comparison(2, COMPARE_MASKED_EQUAL, both, both))

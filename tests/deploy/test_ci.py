@@ -20,7 +20,7 @@ STATES = {0: "shown", 1: "violated", 3: "inconclusive"}
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A project that the recipes check; in its .venv, `pip` installs nothing, and the rest is that of the build."""
+    """A project that the recipes check. In its .venv, `pip` installs nothing, and other programs are those of the build."""
     shim.need(shim.has_module("numpy") and shim.has_module("pytest"), "python3-numpy or python3-pytest is not installed")
     programs = tmp_path / ".venv/bin"
     programs.mkdir(parents=True)
@@ -45,7 +45,7 @@ def run(folder, commands, **variables):
 
 
 def judged(folder, commands, **variables):
-    """Runs the commands of a recipe; returns the state that `verify` gave, or fails."""
+    """Runs the commands of a recipe. Returns the verdict of `verify`, and the finished process."""
     done = run(folder, commands, **variables)
     assert done.returncode in STATES, f"{commands}\n{done.stdout}\n{done.stderr}"
     return STATES[done.returncode], done
@@ -56,7 +56,7 @@ def loaded(path):
 
 
 def action(folder, inputs, **variables):
-    """Runs the step of the action that judges, with these inputs; the others have their defaults."""
+    """Runs the judging step of the action with these inputs. Other inputs have their defaults."""
     description = loaded(ACTION / "action.yml")
     values = {name: str(described.get("default", "")) for name, described in description["inputs"].items()}
     assert set(inputs) <= set(values)
@@ -146,7 +146,7 @@ REQUIRED = {"log": {"version", "runs"}, "run": {"tool"}, "tool": {"driver"}, "dr
 
 
 def sarif(*words, cwd=None, status=0):
-    """The one run of a report as SARIF, with what the standard requires."""
+    """Returns the only run of a report in SARIF, after checking that it has all members that the standard requires."""
     done = fp32shim("report", "--format", "sarif", *words, cwd=cwd)
     assert done.returncode == status, done.stderr
     log = done.json

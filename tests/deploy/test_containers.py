@@ -39,7 +39,7 @@ def calls_in(folder):
 
 
 def in_image(*program, recordings=None, **keywords):
-    """A program in the image that the Dockerfile builds; the policy is there, and belongs to root."""
+    """Runs a program in the image that the Dockerfile builds. The policy is in the image, and belongs to root."""
     files = {**IMAGE, "/etc/fp32shim/policy.toml": page.FILES / "policy.toml", "/app/model.py": MODEL}
     volumes = {"/var/log/fp32shim": recordings} if recordings else {}
     return container(*program, volumes=volumes, read_only=files, env=page.settings("Dockerfile"), **keywords)
@@ -87,7 +87,7 @@ def test_the_pod_mounts_all_that_it_names_and_nothing_else(manifests):
 
 
 def configured(folder, number, text):
-    """Changes a mounted ConfigMap as the kubelet does: a new folder, and a link that is renamed over the old one."""
+    """Changes a mounted ConfigMap as the kubelet does: makes a new folder, and renames a link to it over the old link."""
     (folder / f"..{number}").mkdir()
     (folder / f"..{number}/policy.toml").write_text(text)
     (folder / "..data_tmp").symlink_to(f"..{number}")
@@ -98,7 +98,7 @@ def configured(folder, number, text):
         (folder / "policy.toml").symlink_to("..data/policy.toml")
 
 
-# In the pod: a product; then the ConfigMap changes, as by kubectl; then `reload`, as by kubectl exec; then a product.
+# The pod multiplies; then the ConfigMap changes, as by kubectl; then `reload` runs, as by kubectl exec; then it multiplies.
 POD = """
 import subprocess, sys
 model = subprocess.Popen(["python3", "/app/model.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -42,7 +42,7 @@ def as_user(user=1017, group=1017, groups=""):
 
 
 def in_job(place, cgroup=SLURM, vouched=None, mode="755"):
-    """Words before a program that fake its control group and, with the text `vouched`, the folder of vouched jobs."""
+    """Returns words before a program that fake its control group and, if `vouched` is given, the folder of vouched jobs."""
     (place / "cgroup").write_text(cgroup)
     inside = f"mount --bind {place}/cgroup /proc/$$/cgroup\nmount -t tmpfs tmpfs /run\n"
     if vouched is not None:

@@ -18,7 +18,7 @@ EXACT, ROUNDED = "64.03125\n", "64\n"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
-    """The folder of the stand-ins, tracker.so, io.so and profiler.so, and of the programs."""
+    """The folder with the stand-ins tracker.so, io.so and profiler.so, and with the programs."""
     folder = tmp_path_factory.mktemp("neighbours")
     compiler, source = shim.tool("cc", "gcc"), shim.HERE.parent / "deploy/neighbours.c"
     for kind in KINDS:
@@ -33,7 +33,7 @@ def built(tmp_path_factory):
 
 
 def run(built, tmp_path, order, *, program="program", prefix=(), shimmed=True, **variables):
-    """Runs the program with these libraries preloaded, `shim` among them. Returns its output and what neighbours said."""
+    """Runs the program with these libraries preloaded, one of them `shim`. Returns its output and that of the libraries."""
     said = tmp_path / "said"
     said.unlink(missing_ok=True)
     preload = [shim.LIBRARY if name == "shim" else built / f"{name}.so" for name in order if shimmed or name != "shim"]

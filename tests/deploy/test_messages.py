@@ -16,7 +16,7 @@ WRONG = '"wrong"'
 
 
 def listed():
-    """The lines of the page's table, as patterns."""
+    """Returns the lines of the page's table, as patterns."""
     section = PAGE.read_text().split("## Lines on standard error")[1].split("\n## ")[0]
     lines = re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE)
     assert len(lines) > 10
@@ -24,7 +24,7 @@ def listed():
 
 
 def said(limit=None, **settings):
-    """The line of the program, which runs as without the library."""
+    """Returns the message of the library in a program, which must run as without the library."""
     shim.need(shim.has_module("numpy"), "no numpy")
     done = subprocess.run([shim.SYSTEM_PYTHON, MODEL], env=environment(LD_PRELOAD=shim.LIBRARY, **settings), text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, check=False,

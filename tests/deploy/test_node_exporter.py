@@ -63,7 +63,7 @@ def test_a_filter_chooses_the_series(folder):
 
 
 def test_sizes_and_places_make_no_series(tmp_path):
-    """The number of series that docs/deploy.md names: 3 for each function and kind of decision, and 5."""
+    """docs/deploy.md names the number of series: 3 for each function and kind of decision, and 5 more."""
     calls = [f"sgemm_:{size}:native:fp32:as_requested:1" for size in range(1, 200)]
     make_recording(tmp_path / "a.fp32rec", "summary", *calls, "sgemm_:9:high:tf32:as_requested:1")
     samples = metrics(tmp_path)

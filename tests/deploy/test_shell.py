@@ -19,7 +19,7 @@ SHELLS = {"bash": ["bash", "-euo", "pipefail"], "dash": ["dash", "-eu"], "posix"
 
 @pytest.fixture
 def profile(tmp_path):
-    """The file, for this build's library."""
+    """The file profile.sh, changed to name this build's library."""
     text = PROFILE.read_text()
     assert text.count(PLACE) == 1
     file = tmp_path / "profile.sh"
@@ -28,7 +28,7 @@ def profile(tmp_path):
 
 
 def preload_after(shell, *files, **variables):
-    """LD_PRELOAD of a program that the shell starts once it has read the files."""
+    """Returns the LD_PRELOAD of a program that the shell starts after it has read the files."""
     words = SHELLS[shell]
     shim.tool(words[0])
     script = "".join(f". {file}; " for file in files) + 'printenv LD_PRELOAD || echo none; echo "[${fp32shim_library-}]"'

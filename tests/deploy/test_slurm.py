@@ -16,7 +16,7 @@ PLACE = "/usr/local/lib/libfp32shim.so"
 
 @pytest.fixture
 def prolog(tmp_path):
-    """Runs the prolog with a task's environment, and returns the environment that the task gets."""
+    """Runs the prolog with a task's environment. Returns the environment that the task gets."""
     script = tmp_path / "task-prolog.sh"
     script.write_text((page.FILES / "slurm/task-prolog.sh").read_text().replace(PLACE, str(shim.LIBRARY)))
 

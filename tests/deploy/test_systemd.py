@@ -64,7 +64,7 @@ def test_the_units_environment_records_into_its_logs_directory(tmp_path):
 
 
 def system_calls(group):
-    """The names of the system calls of a group of systemd's, groups within it included."""
+    """Returns the names of the system calls in a group of systemd, including the groups within it."""
     done = subprocess.run([shim.tool("systemd-analyze", "systemd"), "syscall-filter", group], capture_output=True, text=True,
                           check=True)
     names = set()
@@ -100,7 +100,7 @@ def test_a_hardened_unit_is_governed_and_recorded(tmp_path, hardening):
 
 
 def test_a_unit_with_a_proc_of_processes_only_is_recorded(tmp_path):
-    """ProcSubset=pid, ProtectProc=invisible."""
+    """The unit has ProcSubset=pid and ProtectProc=invisible."""
     shim.need(shim.has_module("numpy"), "no numpy")
     words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-euc",
              'mount -t proc -o subset=pid,hidepid=invisible proc /proc; [ ! -e /proc/meminfo ]; exec "$@"', "sh"]

@@ -32,7 +32,7 @@ def calls_of(number):
 
 
 def line_of(path, number):
-    """The words for make_recording: a product in Python at one of three lines, and one that asks for nothing."""
+    """Returns words for make_recording: a product at one of three lines of Python, and one that asks for nothing."""
     applied, reason = ("tf32", "as_requested") if number in BELOW else ("fp32", "cpu_mode_off")
     ticks = 3_000_000 if number == SLOW else 1_000_000
     facts = (f"--host {host_name(number)} --job {number // 10} --rank {number % 10} --executable {executable_of(number)} "
@@ -69,5 +69,5 @@ class Fleet:
         self.written = fp32shim("report", "--format", "jsonl", "--output", self.lines, self.folder)
 
     def groups(self, by, *words):
-        """The groups of `report --by`."""
+        """Returns the groups of `report --by`."""
         return fp32shim("report", "--format", "json", "--by", by, *words, self.folder).json["groups"]

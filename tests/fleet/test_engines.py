@@ -19,7 +19,7 @@ ENVIRONMENTS = {"duckdb": ("FP32SHIM_WHEELS", "tests/wheels.sh"), "spark": ("FP3
 
 @pytest.fixture(scope="module", params=ENVIRONMENTS)
 def engine(request):
-    """Its name, and the interpreter that has it."""
+    """The name of an engine, and the Python interpreter that has it."""
     variable, origin = ENVIRONMENTS[request.param]
     python = pathlib.Path(os.environ.get(variable) or "/nowhere", "bin/python")
     module = {"spark": "pyspark"}.get(request.param, request.param)
@@ -44,12 +44,12 @@ def answers(engine, fleet):
 
 @pytest.fixture(scope="module")
 def readable():
-    """Numbers of the hosts whose calls are there."""
+    """Returns the numbers of the hosts whose calls can be read."""
     return [number for number in range(HOSTS) if number not in DAMAGED.values()]
 
 
 def sums(rows, keys, numbers):
-    """The sums of some keys by others."""
+    """Returns the sums of the keys `numbers` for each combination of the keys `keys`."""
     found = {}
     for row in rows:
         sum_ = found.setdefault(tuple(row[key] for key in keys), [0] * len(numbers))

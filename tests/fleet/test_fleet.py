@@ -29,7 +29,7 @@ def without(line, *keys):
 
 
 def documented_keys():
-    """The keys of each kind of line, in their order, by docs/schema.md."""
+    """Returns the keys of each kind of line, in their order, as docs/schema.md lists them."""
     page = (shim.ROOT / "docs/schema.md").read_text()
     section = page.split("\n## Lines for database engines\n")[1].split("\n## ")[0] + "\n"
     lists = re.findall(r"^- ([^:]*): (.*?)(?=^[-\n])", section, re.MULTILINE | re.DOTALL)
@@ -98,7 +98,7 @@ def test_the_hosts_that_ran_below_a_format_and_where(fleet):
 
 
 def head_of(*words):
-    """The lines of a table above the settings."""
+    """Returns the lines of a table above the settings."""
     lines = fp32shim("report", *words).stdout.splitlines()
     return lines[:next(index for index, line in enumerate(lines) if line.startswith("At "))]
 
@@ -131,7 +131,7 @@ def test_calls_that_may_have_run_below_a_format_are_counted(tmp_path):
 
 def test_words_of_a_list_may_have_blanks_between_them(fleet):
     def groups(by):
-        """Without times: each reader measures the clock's rate of this machine a little more exactly."""
+        """Returns the groups without times, because each reader measures the clock's rate a little more exactly."""
         return [{key: value for key, value in group.items() if not key.startswith("host_ns")}
                 for group in fleet.groups(by, "--ran-below", "fp32")]
 
@@ -254,7 +254,7 @@ def test_a_few_copies_are_named(tmp_path):
 
 
 def test_ten_thousand_paths_are_the_same_as_their_folder(fleet):
-    """As a shell's glob gives them; nine in ten of them are named again."""
+    """The paths are those of a shell's glob. Each of them is named ten times."""
     timed = ("host_ns", "first", "last")  # each read of a young recording measures the counter's rate again
     totals = []
     for words in (fleet.paths * 10, [fleet.folder]):
@@ -299,7 +299,7 @@ def test_a_page_names_the_queries_that_the_tests_run():
 
 
 def test_a_recording_with_impossible_counts_does_not_stop_an_engine(tmp_path):
-    """Integers of the lines fit into 64 bits with a sign."""
+    """All integers in the lines fit into 64 bits with a sign."""
     path = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
     content = bytearray(path.read_bytes())
     count = (5).to_bytes(8, "little")

@@ -12,12 +12,12 @@ from test_scale import measured
 
 COUNT = int(os.environ.get("FP32SHIM_FLEET_RECORDINGS", "300"))
 GIB = 1 << 30
-OF_A_PROCESS = 1000  # few, since the pages of a recording stay mapped
+OF_A_PROCESS = 1000  # recordings that one process writes; few, because the pages of a recording stay mapped
 
 
 @pytest.fixture(scope="module", params=["same", "distinct"])
 def recordings(request, tmp_path_factory):
-    """Recordings of 1,000 decisions each, of as many hosts: of the same decisions everywhere, or of others in each."""
+    """Recordings of 1,000 decisions each, one from each host. The decisions are the same everywhere, or all different."""
     folder = tmp_path_factory.mktemp(request.param)
     for first in range(0, COUNT, OF_A_PROCESS):
         lines = []
@@ -33,7 +33,7 @@ def recordings(request, tmp_path_factory):
 @pytest.mark.parametrize("words", [["report"], ["report", "--by", "host,where"], ["verify", "--at-least", "fp32"],
                                    ["report", "--format", "jsonl"]], ids=" ".join)
 def test_many_recordings_take_seconds_and_little_memory(recordings, words):
-    """10,000 of the same 1,000 decisions: within 1 GiB, and 20 s of the time of two cores, 10 s if both work all the time."""
+    """10,000 recordings of the same 1,000 decisions take at most 1 GiB, and 20 s of processor time (10 s on two cores)."""
     kind, folder = recordings
     status, seconds, memory, errors = measured(*words, folder)
     assert status in (0, 1) and errors == ""

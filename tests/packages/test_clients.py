@@ -50,7 +50,7 @@ def prefix(request, original, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def blas():
-    """The library and the headers that the examples were built with."""
+    """The BLAS and the headers with which the examples were built."""
     cache = (shim.BUILD / "CMakeCache.txt").read_text()
     found = [re.search(rf"^FP32SHIM_EXAMPLES_{name}:\w+=(.*)$", cache, re.MULTILINE)[1] for name in ("BLAS", "CBLAS_INCLUDE")]
     shim.need(not any(name.endswith("NOTFOUND") for name in found), "no shared BLAS with cblas.h")
@@ -62,7 +62,7 @@ def installed_library(prefix):
 
 
 def check_client(program, prefix):
-    """The client links nothing of ours, runs without the shim, and does its scopes with it."""
+    """Checks that the client links nothing of fp32shim, runs without the shim, and opens its scopes with it."""
     assert "fp32shim" not in text_of([shim.tool("readelf"), "-d", program])
     assert WITHOUT in text_of([program])
     assert WITH.search(text_of([prefix / "bin/fp32shim", "run", "-q", "--", program]))
@@ -130,7 +130,7 @@ def test_a_moved_installation_works_and_leaves_the_old_place(prefix):
 
 
 def test_of_two_installations_each_command_preloads_the_library_beside_itself(original, tmp_path):
-    """A wheel and a package of the distribution, of different versions."""
+    """The installations are a wheel and a package of the distribution, of different versions."""
     first, second = tmp_path / "first", tmp_path / "second"
     for place in (first, second):
         shutil.copytree(original, place, symlinks=True)

@@ -18,7 +18,7 @@ OTHER = "/usr/lib/libother.so"
 
 @pytest.fixture(scope="module")
 def library():
-    """The library's path, as the package has it."""
+    """The library's path in the package."""
     return re.search(r"^library=(.*)$", SCRIPT.read_text(), re.MULTILINE)[1]
 
 
@@ -41,7 +41,7 @@ def prerm(root, *words, shell="sh", path=None):
 
 
 def after_removal(root, before, **keywords):
-    """The list after a removal of the package."""
+    """Removes the package. Returns the content of the list afterwards."""
     preload = root / "etc/ld.so.preload"
     preload.write_bytes(before)
     done = prerm(root, "remove", **keywords)
@@ -147,7 +147,7 @@ def test_mode_and_owner_stay_and_a_link_stays_a_link(root, library):
 
 @pytest.mark.parametrize("broken", ["mv", "awk", "cp", "mktemp", "sync", "sed", "readlink", "cmp"])
 def test_a_list_that_cannot_be_changed_stops_the_removal_and_stays(root, library, tmp_path_factory, broken):
-    """A mounted or immutable file, a full disk: dpkg keeps the package when its prerm fails."""
+    """The list is a mounted or immutable file, or the disk is full. dpkg keeps a package if its prerm script fails."""
     tools = tmp_path_factory.mktemp("tools")
     for name in ("sh", "sed", "awk", "tr", "readlink", "mktemp", "cp", "cmp", "sync", "mv", "rm", "tail"):
         (tools / name).symlink_to(shutil.which(name))

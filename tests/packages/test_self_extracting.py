@@ -14,7 +14,7 @@ PYTHON = shim.ROOT / "tests/cublas/python_without_packages"
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory):
-    """As packaging/packages.sh makes it of its archive."""
+    """The self-extracting script, made as packaging/packages.sh makes it from the archive."""
     folder = tmp_path_factory.mktemp("self_extracting")
     subprocess.run([shim.tool("cmake"), "--install", shim.BUILD, "--prefix", folder / "fp32shim-0"], check=True, capture_output=True)
     with tarfile.open(folder / "fp32shim-0.tar.gz", "w:gz") as archive:

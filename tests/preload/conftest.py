@@ -18,6 +18,6 @@ def pytest_report_header():
 
 @pytest.fixture(params=shim.LP64_BLAS)
 def blas(request):
-    """Each BLAS with 32-bit integers in turn; skipped where it is not installed."""
+    """Each BLAS with 32-bit integers in turn. A BLAS that is not installed is skipped."""
     shim.blas_directory(request.param)
     return request.param

@@ -17,9 +17,9 @@ import sys
 
 @dataclasses.dataclass(frozen=True)
 class Level:
-    variables: dict  # of libraries
-    numpy: str       # instructions that it has, by numpy's names
-    newer: tuple     # prefixes of those that it lacks, by the kernel's names
+    variables: dict  # variables that limit libraries to this level
+    numpy: str       # instructions of this level, by numpy's names
+    newer: tuple     # prefixes of the names that the kernel has for newer instructions
 
 
 LEVELS = {"avx2": Level({"OPENBLAS_CORETYPE": "Haswell", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
@@ -27,7 +27,7 @@ LEVELS = {"avx2": Level({"OPENBLAS_CORETYPE": "Haswell", "ONEDNN_MAX_CPU_ISA": "
                         "SSE SSE2 SSE3 SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2 X86_V2 X86_V3",
                         ("avx512", "amx_", "avx_vnni", "avx10"))}
 
-# Versions of numpy have other names, and warn of those that they do not know.
+# Asks numpy for its names of instructions. They differ between versions of numpy, which warn of unknown names.
 ASK_NUMPY = """
 import importlib
 for name in ("numpy._core", "numpy.core"):
@@ -43,7 +43,7 @@ print(*(name for name in numpy.__cpu_dispatch__ if numpy.__cpu_features__.get(na
 
 
 def level():
-    """The word after `tests/run.sh --as`; empty: the machine's own processor."""
+    """Returns the word after `tests/run.sh --as`, or an empty text for the machine's own processor."""
     word = os.environ.get("FP32_MATMUL_INSTRUCTIONS", "")
     assert word in ("", *LEVELS), f"tests know the levels {', '.join(LEVELS)}; FP32_MATMUL_INSTRUCTIONS is {word}"
     return word
@@ -51,13 +51,13 @@ def level():
 
 @functools.cache
 def numpy_names():
-    """Names of the instructions for which this Python's numpy has code, and which the machine has."""
+    """Returns the names of the instructions that the machine has and for which this Python's numpy has code."""
     found = subprocess.run([sys.executable, "-c", ASK_NUMPY], stdout=subprocess.PIPE, text=True, check=True)
     return found.stdout.split()
 
 
 def environment():
-    """Variables for programs; none for the machine's own processor."""
+    """Returns the variables that limit programs to the level. There are none for the machine's own processor."""
     if not level():
         return {}
     result = {"FP32_MATMUL_INSTRUCTIONS": level(), **LEVELS[level()].variables}
@@ -69,26 +69,26 @@ def environment():
 
 @functools.cache
 def flags_of_machine():
-    """The kernel's names of the machine's instructions. Recordings have these, whatever tests/run.sh asks for."""
+    """Returns the kernel's names for the machine's instructions. Recordings have these even under `tests/run.sh --as`."""
     with open("/proc/cpuinfo", encoding="utf-8") as text:
         return next((line.split(":")[1].split() for line in text if line.startswith(("flags", "Features"))), [])
 
 
 @functools.cache
 def flags():
-    """The kernel's names of the instructions that tests may expect."""
+    """Returns the kernel's names for the instructions that tests may expect."""
     found = flags_of_machine()
     newer = LEVELS[level()].newer if level() else ()
     return frozenset(flag for flag in found if not flag.startswith(newer))
 
 
 def has(flag):
-    """Tells if programs run with an instruction of x86-64, by the kernel's name: avx2, avx512vl, avx512_bf16, amx_bf16."""
+    """Tells if programs may use an instruction of x86-64. `flag` is the kernel's name: avx2, avx512vl, amx_bf16 ..."""
     return flag in flags()
 
 
 def openblas_kernels():
-    """Values of OPENBLAS_CORETYPE whose kernels run here. OpenBLAS obeys the others too, and dies of SIGILL."""
+    """Returns the values of OPENBLAS_CORETYPE whose kernels run here. With other values, OpenBLAS dies of SIGILL."""
     if platform.machine() != "x86_64":
         return ["ARMV8"]
     needs = {"Prescott": "sse2", "Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512vl"}

@@ -46,8 +46,8 @@ BLAS_PACKAGES = {
 }
 LP64_BLAS = ["openblas", "reference", "blis"]
 
-# Functions that the shim exports besides products and its C API. By them it learns of libraries, of programs that are
-# not covered, and of a clock that can no longer be read, and gives XLA a flag.
+# Functions that the shim exports besides products and its C API. They tell it of libraries, of programs that are not
+# covered, and of a clock that can no longer be read; by getenv, it gives XLA a flag.
 LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose", "getenv"}
 STARTER_HOOKS = {
     "_Exit", "_exit", "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
@@ -55,7 +55,7 @@ STARTER_HOOKS = {
 }
 # Functions that the copies of NVTX in programs call.
 RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject"}
-# Functions by which programs set the verbose mode of oneDNN, and the one by which JAX's products are told.
+# Functions by which programs set the verbose mode of oneDNN, and the function that reports JAX's products.
 MODE_HOOKS = {
     "_fp32shim_jax", "dnnl_set_verbose", "mkldnn_set_verbose", "_ZN5torch7verbose19_mkldnn_set_verboseEi",
     "_ZN10torch_ipex5utils18onednn_set_verboseEi",
@@ -68,13 +68,13 @@ DECISION_KEYS = (
 
 
 def need(condition, reason):
-    """Skips the test, for that reason, unless the condition holds."""
+    """Skips the test with this reason, unless the condition holds."""
     if not condition:
         pytest.skip(reason)
 
 
 def audits_in(recording):
-    """The audits that `fp32shim report` finds in a recording, one for each row; skips the test where there is no command."""
+    """Returns the audits that `fp32shim report` finds in a recording, one for each row. Skips the test without a command."""
     command = BUILD / "bin/fp32shim"
     need(command.exists(), f"{command} was not built")
     report = subprocess.run([command, "report", "--format", "json", recording], capture_output=True, text=True, check=True)
@@ -83,7 +83,7 @@ def audits_in(recording):
 
 @functools.cache
 def intercepted_functions():
-    """The names of the shim's table; the preprocessor makes them of families and name forms, as for the linker."""
+    """Returns the names of the shim's table. The preprocessor makes them from families and name forms, as for the linker."""
     names = subprocess.run([os.environ.get("CC", "cc"), "-E", "-P", "-x", "c", "-DROW(symbol,family,form)=symbol",
                             ROOT / "shim/table/functions.def"], capture_output=True, text=True, check=True).stdout.split()
     assert len(names) == len(set(names)) > 600
@@ -91,22 +91,21 @@ def intercepted_functions():
 
 
 def is_vector_product(function):
-    """Tells by its name, in any form, if a function multiplies with a vector."""
+    """Tells by a function's name, in any form, if the function multiplies with a vector."""
     vector = r"(scipy_)?(cblas_)?([sdcz]|sc|dz|sds|ds)(gemv|symv|hemv|ger[uc]?|trmv|trsv|dot[uc]?(_sub)?|nrm2|asum)(_?64)?_?"
     return re.fullmatch(vector, function, flags=re.IGNORECASE) is not None
 
 
 def number_formats(kind):
-    """The arguments of all lines of one kind (FORMAT, PRECISION …) in the table of number formats.
-
-    RULE_PRECISION has those for float64, too."""
+    """Returns the arguments of all lines of one kind (FORMAT, PRECISION …) in the table of number formats. RULE_PRECISION
+    includes the lines for float64."""
     lines = re.findall(rf"^(?:FLOAT64_)?{kind}\(([^()]*)\)", (ROOT / "policy/formats.def").read_text(), flags=re.MULTILINE)
     return [[argument.strip(' "') for argument in line.split(",")] for line in lines]
 
 
 @functools.cache
 def blas_directory(blas):
-    """Where a BLAS implementation lives; skips the test where it is not installed."""
+    """Returns the folder of a BLAS implementation. Skips the test if it is not installed."""
     package, pattern = BLAS_PACKAGES[blas]
     found = sorted(SYSTEM_LIBRARIES.glob(pattern), key=lambda path: ("pthread" not in str(path), str(path)))
     need(found, f"{package} is not installed (no {SYSTEM_LIBRARIES}/{pattern})")
@@ -114,12 +113,12 @@ def blas_directory(blas):
 
 
 def blas_library(blas):
-    """The file that a program linked with this BLAS loads."""
+    """Returns the file that a program linked with this BLAS loads."""
     return blas_directory(blas) / BLAS_PACKAGES[blas][1].split("/")[1]
 
 
 def client(name):
-    """The path of a built client; skips the test where its compiler was missing."""
+    """Returns the path of a built client. Skips the test if the client was not built."""
     path = CLIENTS / name
     need(path.exists(), f"{path} was not built: its compiler, or a library that it needs, is missing")
     return path
@@ -138,7 +137,7 @@ def tool(name, package=None):
 
 
 def command_of(program):
-    """The words that start a client, a script, or a program of the system."""
+    """Returns the words that start a client, a script, or a program of the system."""
     program = str(program)
     if program.endswith(".py"):
         return [SYSTEM_PYTHON, str(SCRIPTS / program)]
@@ -156,7 +155,7 @@ class Result:
 
     @property
     def decisions(self):
-        """Those about products of matrices. numpy multiplies two vectors when it is imported, and other libraries here and there."""
+        """Decisions about products of matrices. numpy and other libraries also multiply vectors, numpy at its import."""
         return [event for event in self.events if event["event"] == "decision" and not is_vector_product(event["function"])]
 
     @property
@@ -173,14 +172,14 @@ class Result:
         return [event for event in self.events if event["event"] == "start"]
 
     def seen(self):
-        """(function, caller, provider) of every decision, in order."""
+        """Returns (function, caller, provider) of every decision, in order."""
         return [(d["function"], d["caller"], d["provider"]) for d in self.decisions]
 
 
 def environment(*, precision=None, cpu=None, policy=None, log=None, blas=None, env=None, preload=(), floor=None,
                 libraries=()):
-    """The environment of a run: of the caller's only where things are, since libraries, Python, batch systems and the
-    command all have variables of their own; and one thread per BLAS."""
+    """Returns the environment of a run. From the caller's environment it has only paths and the user, because libraries,
+    Python, batch systems and the command have variables of their own. Each BLAS gets one thread."""
     result = {name: os.environ[name] for name in ("PATH", "HOME", "USER", "TMPDIR") if name in os.environ}
     result.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", BLIS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
                   PYTHONNOUSERSITE="1", LC_ALL="C", **processor.environment())
@@ -198,7 +197,7 @@ def environment(*, precision=None, cpu=None, policy=None, log=None, blas=None, e
 
 
 def read_log(path):
-    """The events of a log, and of the logs of forked children beside it (NAME.*.jsonl)."""
+    """Returns the events of a log. Returns an empty list if there is no such file."""
     path = pathlib.Path(path)
     if not path.exists():
         return []
@@ -246,7 +245,7 @@ def explain(result):
 
 
 def run_both(program, *args, precision="native", **keywords):
-    """The run without the shim, and the one under it; they must print the same and end the same."""
+    """Runs a program without the shim and under it. Both must print and end the same. Returns both results."""
     unshimmed = run(program, *args, preload=False, **keywords)
     shimmed = run(program, *args, precision=precision, **keywords)
     assert shimmed.stdout == unshimmed.stdout, f"not the same output under {precision}\n{explain(shimmed)}"
@@ -258,9 +257,9 @@ BINDING = re.compile(r"binding file (\S+) \[\d+\] to (\S+) \[\d+\]: normal symbo
 
 
 def bindings(program, *args, **keywords):
-    """What the dynamic loader itself binds each call to without the shim: {(function, caller): provider}.
+    """Returns the library to which the dynamic loader binds each call without the shim: {(function, caller): provider}.
 
-    The oracle of the provider tests: the loader says so under LD_DEBUG=bindings.
+    Tests of providers compare with it. The loader prints its bindings under LD_DEBUG=bindings.
     """
     with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as scratch:
         environment_of_loader = {"LD_DEBUG": "bindings", "LD_DEBUG_OUTPUT": f"{scratch}/loader",

@@ -25,12 +25,12 @@ TOOLCHAIN = ROOT / "cmake/aarch64-linux-gnu.cmake"
 SHIM = BUILD / "aarch64/shim/lib/libfp32shim.so"
 CLIENTS = BUILD / "aarch64/clients"
 
-# Every path of a call through an entry point: jumped on, governed and forwarded, governed and rounded.
+# Settings for each path of a call through an entry point: a jump, a governed call that is forwarded, a rounded call.
 WAYS = {"forwarded": {"log": None}, "logged": {}, "rounded": {"log": None, "precision": "high", "cpu": "emulate"}}
 
 
 def cross_build(source, build, *arguments, target="all"):
-    """Configures and builds with the distribution's cross compiler; only what has changed, the next time."""
+    """Configures and builds with the distribution's cross compiler. Later calls build only what has changed."""
     commands = [["cmake", "-S", source, "-B", build, "-G", "Ninja", f"--toolchain={TOOLCHAIN}", *arguments],
                 ["cmake", "--build", build, "--parallel", "2", "--target", target]]
     for command in commands:
@@ -51,7 +51,7 @@ def cross_built():
 
 
 def run(program, *args, preload=True, log=True, precision=None, cpu=None, policy=None, check=True):
-    """As shim.run, of a cross-built client."""
+    """Runs a cross-built client, like shim.run()."""
     with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as scratch:
         log_file = pathlib.Path(scratch, "decisions.jsonl")
         policy_file = None
@@ -71,7 +71,7 @@ def run(program, *args, preload=True, log=True, precision=None, cpu=None, policy
 
 
 def run_both(program, *args, **keywords):
-    """The run under the shim, which must print what the run without it prints."""
+    """Runs a client without the shim and under it. Both must print the same. Returns the run under the shim."""
     unshimmed = run(program, *args, preload=False, log=False)
     shimmed = run(program, *args, **keywords)
     assert shimmed.stdout == unshimmed.stdout, explain(shimmed)
@@ -150,7 +150,7 @@ def test_the_mode_reproducible_computes_the_bits_of_this_processor(program, argu
 
 
 def test_random_calls_of_every_routine_have_the_bits_of_this_processor():
-    """There, the library's own functions compute nothing."""
+    """On aarch64, the BLAS is a library whose functions compute nothing."""
     words = [1, os.environ.get("FP32SHIM_RANDOM_PRODUCTS", "10")]
     here = shim.run("same_bits", shim.blas_library("reference"), *words, blas="reference", log=False, cpu="reproducible")
     there = run("same_bits", CLIENTS / "libsame_bits_stubs.so", *words, log=False, cpu="reproducible")
@@ -159,7 +159,7 @@ def test_random_calls_of_every_routine_have_the_bits_of_this_processor():
 
 @pytest.mark.parametrize("level", ["summary", "calls"])
 def test_recorded_calls_are_counted_each_under_its_own_row(tmp_path, level):
-    """By the command of this system: a recording says what wrote it."""
+    """This system's command reads the recordings, which say what processor wrote them."""
     command = BUILD / "bin/fp32shim"
     need(command.exists(), f"{command} was not built")
     recording = tmp_path / "run.fp32rec"

@@ -9,7 +9,7 @@ import processor
 from shim import BUILD, SYSTEM_PYTHON, has_module, need, run
 
 MODE = {"cpu": "accelerate", "precision": "medium"}
-# Products by size, and their errors against float64, as shares of the norm.
+# Prints the size of each product and its error against float64, as a share of the norm.
 PROGRAM = """
 import numpy as np
 random = np.random.default_rng(1)
@@ -31,7 +31,7 @@ def program(**settings):
 
 
 def has_units(result):
-    """Asks by the large product of a program. AMX must be used; AVX512_BF16 only where the process found it to be faster."""
+    """Tells by the large product of a program if it used BF16 units. AMX must be used; AVX512_BF16 only if it was faster."""
     large = next(each for each in result.decisions if each["m"] == 600 and each["dtype"] == "float32")
     if large["applied"] != "bf16":
         assert (large["applied"], large["how"], large["reason"]) == ("fp32", "forward", "no_bf16_units")

@@ -246,7 +246,7 @@ def test_a_guard_pins_float64_products_to_float64(audited):
     (5e-2, 1e-3, 5e-2),    # BF16
     (3e-3, 1e-4, 3e-3),    # TF32
     (1e-6, 1e-9, 1e-6),    # FP32
-    (1e-12, 0, 1e-13),     # none of them
+    (1e-12, 0, 1e-13),     # no format is good enough
 ])
 def test_a_tolerance_for_float64_takes_the_cheapest_format_within_it(audited, tolerance, least, most):
     result, audits = audited("graded_products.py", 40, env={"GRADED_TYPE": "float64"},

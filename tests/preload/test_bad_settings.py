@@ -128,8 +128,8 @@ def test_a_log_on_a_full_device_gives_one_line_and_harms_nobody(tmp_path):
 
 
 def test_a_thread_that_comes_when_another_has_just_read_the_settings_does_not_read_them_again():
-    """Each thread's getpid takes long, so that the second looks for settings before the first has read them, and goes
-    on afterwards."""
+    """Each thread's getpid takes long, so that the second thread looks for settings before the first one has read them, and
+    goes on afterwards."""
     slowed = [tool("strace"), "-f", "-o", "/dev/null", "-e", "trace=getpid", "-e", "inject=getpid:delay_exit=200000"]
     result = python("""if True:
         import ctypes, threading, time

@@ -26,7 +26,7 @@ def blocks(page):
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """A quick run without peers: its samples, and what it printed."""
+    """The samples and the output of a quick run without peers."""
     if not (shim.BUILD / "bin/bench_products").exists() or not (shim.BUILD / "bin/call_overhead").exists():
         pytest.skip("the benchmarks are not built: configure with -DFP32SHIM_BENCH=ON, with OpenBLAS")
     samples = tmp_path_factory.mktemp("bench") / "samples.json"

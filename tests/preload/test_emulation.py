@@ -13,7 +13,7 @@ FORMATS = {"tf32": "high", "bf16": "medium"}
 
 
 def differing(one, other):
-    """The lines in which two results differ, without their numbers."""
+    """Returns the lines in which two results differ, without their numbers."""
     pairs = zip(one.stdout.splitlines(), other.stdout.splitlines())
     return [first[:40] for first, second in pairs if first != second]
 
@@ -76,7 +76,7 @@ def emulate_by_rule(precision):
 
 
 def number(word):
-    """The float32 number of these bits."""
+    """Returns the float32 number with these bits."""
     return struct.unpack(">f", bytes.fromhex(word))[0]
 
 
@@ -148,7 +148,7 @@ def test_formats_of_16_and_8_bits_are_those_of_numpy_to_the_bit(precision):
 
 
 def need_no_batches(blas):
-    """Skips the test where the library has batches, be it one of the four. OpenBLAS 0.3.29 has one, which crashes."""
+    """Skips the test if the library has batches. OpenBLAS 0.3.29 has one such function, which crashes."""
     library = ctypes.CDLL(str(blas_library(blas)))
     need(not hasattr(library, "cblas_sgemm_batch") and not hasattr(library, "sgemm_batch_"),
          f"this {blas} has batches of its own")
@@ -200,7 +200,7 @@ def test_edge_cases_are_as_the_library_has_them_while_emulating(number_format, b
 
 
 def test_numbers_are_rounded_to_tf32_as_the_policy_says():
-    """1 + 2**-11 lies between two TF32 numbers, 1 + 3 * 2**-12 nearer to the upper one."""
+    """1 + 2**-11 lies halfway between two TF32 numbers, and 1 + 3 * 2**-12 lies nearer to the upper one."""
     code = """
 import numpy
 a = numpy.full((9, 9), {number}, numpy.float32)

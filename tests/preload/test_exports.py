@@ -78,8 +78,8 @@ def test_thread_local_storage_takes_at_most_64_bytes():
 
 
 def test_nothing_unexpected_runs_at_start_or_exit():
-    """No constructor of ours, since BLAS is called before it; and one destructor, that of shim/loader/loaded_files.cpp, which
-    leaves everything as it is, since BLAS is called after it."""
+    """The library has no constructor, because BLAS may be called before it. Its one destructor
+    (shim/loader/loaded_files.cpp) leaves everything usable, because BLAS may be called after it."""
     # __do_global_dtors_aux of the C runtime; from gcc 13 on, also libgcc's release_registered_frames.
     known = 1 + ("release_registered_frames" in output_of("nm"))
     sizes = dict(re.findall(r"\((INIT_ARRAYSZ|FINI_ARRAYSZ)\)\s+(\d+)", output_of("readelf", "-dW")))
@@ -87,8 +87,8 @@ def test_nothing_unexpected_runs_at_start_or_exit():
 
 
 def test_the_loader_calls_the_shim_after_all_other_relocations():
-    """The code that it calls uses addresses that the other relocations store. The loader takes tables of relocations that
-    follow each other as one, and takes such calls last in it."""
+    """The code that the loader calls uses addresses that the other relocations store. The loader treats adjoining tables of
+    relocations as one table, and makes such calls after the rest of it."""
     tables = output_of("readelf", "-rW").split("Relocation section ")[1:]
     assert sum(table.count("IRELATIV") for table in tables) == 1
     places = [re.search(r"at offset (0x[0-9a-f]+) contains (\d+) entr", table).groups() for table in tables]

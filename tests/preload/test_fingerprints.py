@@ -15,7 +15,7 @@ numpy = pytest.importorskip("numpy")
 
 @pytest.fixture
 def diff(tmp_path):
-    """Runs `fp32shim diff` on two recordings of tmp_path. Returns its JSON; its exit status is as expected."""
+    """Runs `fp32shim diff` on two recordings of tmp_path. Checks its exit status, and returns its JSON."""
     need(COMMAND.exists(), f"{COMMAND} was not built")
 
     def run_diff(*arguments, status=1, a="a", b="b"):
@@ -28,7 +28,7 @@ def diff(tmp_path):
 
 
 def of_all_routines(tmp_path, name, blas="openblas", precision="native", threads=1, **variables):
-    """Records all kinds of products, and returns what each of them wrote."""
+    """Records all kinds of products. Returns the results that each of them wrote."""
     out = tmp_path / f"{name}.npz"
     more = ["extensions"] if blas == "blis" else []
     mode = 'schema = 1\n[cpu]\nmode = "emulate"\n'
@@ -39,7 +39,7 @@ def of_all_routines(tmp_path, name, blas="openblas", precision="native", threads
 
 
 def expect_estimates(report, before, after):
-    """Compares each product of a report with the results that two programs have saved."""
+    """Compares each estimate of a report with the results that two programs have saved."""
     found = {group["largest"]["a"]["number"]: group for group in report["groups"]}
     assert len(found) == report["aligned"]
     common = [(x, y) for x, y in zip(before, after)]

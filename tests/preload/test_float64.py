@@ -198,7 +198,7 @@ def test_diff_of_two_libraries_names_the_first_float64_product_whose_result_diff
     def chain(name, blas):
         return run(SYSTEM_PYTHON, "-c", CHAIN, blas=blas, log=tmp_path / f"{name}.fp32rec", env={"FP32_MATMUL_AUDIT": "fingerprint"}).stdout
 
-    # On some processors BLIS has no kernels of its own, and the reference's bits.
+    # On some processors, BLIS has no kernels of its own, and gives the bits of the reference BLAS.
     expected = chain("a", "reference")
     other = next((blas for blas in ("blis", "openblas") if chain(f"try-{blas}", blas) != expected), None)
     need(other, "all libraries compute the same bits on this processor")

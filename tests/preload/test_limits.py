@@ -47,7 +47,7 @@ LEFT_OUT = {
 
 
 def results(mode, words, *, blas="reference", threads=1, program="limited_products", **keywords):
-    """Runs the client under a mode; None: without the library."""
+    """Runs the client under a mode, or without the shim if `mode` is None."""
     settings = dict(MODES[mode]) if mode else {"preload": False}
     variables = {"OPENBLAS_NUM_THREADS": str(threads), **settings.pop("env", {})}
     settings.setdefault("log", False)
@@ -150,7 +150,7 @@ def test_a_process_may_fork_beside_and_inside_products_in_any_mode(mode, limit):
 
 @pytest.mark.parametrize("mode", ["A100", "accelerate", *sorted(OWN)])
 def test_a_mode_whose_library_was_never_called_does_not_call_it_in_strict_seccomp(mode):
-    """The library would take memory at its first call."""
+    """In strict seccomp, the memory that the library allocates at its first call would kill the program."""
     found = results(mode, ["strict", 90, "first"], blas="openblas")
     need(results(None, ["strict", 90, "first"], blas="openblas").returncode == 3, "this system has no strict seccomp")
     assert found.returncode == 3, explain(found)

@@ -11,13 +11,13 @@ SOLVE = "_ZN7physics5solveIiEEvT_"  # hidden() is not exported
 
 
 def rules(*conditions):
-    """A policy that runs calls of any of these conditions at TF32, and all others at FP32."""
+    """Returns a policy that runs calls with any of these conditions at TF32, and all others at FP32."""
     return 'schema = 1\ndefault = "highest"\n[cpu]\nmode = "emulate"\n' + "".join(
         f'[[rule]]\nprecision = "high"\nwhen = {{ {condition} }}\n' for condition in conditions)
 
 
 def changed_sizes(result):
-    """The sizes of the products at TF32; all the others are at FP32."""
+    """Returns the sizes of the products at TF32. All others must be at FP32."""
     assert {decision["applied"] for decision in result.decisions} <= {"tf32", "fp32"}
     for decision in result.decisions:
         assert (decision["applied"] == "tf32") == (decision["rule"] is not None)

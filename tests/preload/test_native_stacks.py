@@ -19,7 +19,7 @@ BUILDS = ["native_stacks", "native_stacks_unoptimised", "native_stacks_pointers"
 
 
 def recorded(tmp_path, program, *arguments, where="native:64", **keywords):
-    """What ran, and the call paths of its recording."""
+    """Runs a program. Returns its result, and the call paths of its recording."""
     recording = tmp_path / "run.fp32rec"
     ran = run(program, *arguments, log=recording, env={"FP32_MATMUL_WHERE": where}, **keywords)
     return ran, paths_of(recording)
@@ -36,12 +36,12 @@ def words(frame):
 
 
 def callers(path):
-    """The callers of the function that multiplied, innermost first."""
+    """Returns the callers of the function that multiplied, the innermost first."""
     return [words(frame) for frame in path["frames"]][1:]
 
 
 def said(ran):
-    """The callers of each size's product, as backtrace(3) printed them."""
+    """Returns the callers of each size's product, as backtrace(3) printed them."""
     result = collections.defaultdict(set)
     for line in ran.stdout.splitlines():
         size, *locations = line.split("\t")
@@ -52,7 +52,8 @@ def said(ran):
 
 
 def after_a_signal(locations):
-    """An interrupted instruction has not been carried out: what is recorded lies 1 beyond it, as behind a call."""
+    """Changes the address of the interrupted instruction, which has not run yet. The recorded address lies 1 beyond it, as
+    if it were the return address of a call."""
     interrupted = 1 + next(i for i, location in enumerate(locations) if "/libc." in location)  # follows the kernel's frame
     path, _, offset = locations[interrupted].rpartition("+")
     return (*locations[:interrupted], f"{path}+{int(offset, 16) + 1:#x}", *locations[interrupted + 1:])
@@ -145,7 +146,7 @@ def test_lines_of_python_go_before_native_stacks(tmp_path):
 
 
 def sections(file):
-    """The file's sections: offset and size, by name."""
+    """Returns the offset and size of each section of a file, by name."""
     listed = subprocess.run([tool("readelf"), "-SW", file], check=True, capture_output=True, text=True).stdout
     found = re.findall(r"\] (\.\S+) +\S+ +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)", listed)
     return {name: (int(offset, 16), int(size, 16)) for name, offset, size in found}

@@ -42,7 +42,7 @@ def test_programs_run_beside_another_preloaded_library(neighbour, order, tmp_pat
 @pytest.mark.parametrize("order", ["before", "after"])
 @pytest.mark.parametrize("settings", [EMULATED, {}], ids=["emulated", "as called"])
 def test_a_second_copy_of_the_library_changes_nothing_and_counts_nothing_twice(tmp_path, order, settings):
-    """Two packages may be installed, and each be named in LD_PRELOAD."""
+    """Two packages may be installed, and both may be named in LD_PRELOAD."""
     other = shutil.copy(LIBRARY, tmp_path / "libfp32shim.so.other")
     alone = run("hammer", 4, 5, blas="reference", **settings)
     both = run("hammer", 4, 5, blas="reference", **settings, **{f"preload_{order}": [other]})

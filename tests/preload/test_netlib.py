@@ -20,7 +20,7 @@ PROGRAMS = [
 
 
 def report(program, parameters, directory, **settings):
-    """Everything that the program says: on stdout, and in the summary file that some of them write."""
+    """Runs a program. Returns its stdout, and the summary file that some programs write."""
     place = SYSTEM_LIBRARIES / "blas"
     need((place / program).exists(), "libblas-test is not installed")
     directory.mkdir()

@@ -15,14 +15,14 @@ NONFINITE = {"FP32_MATMUL_AUDIT": "nonfinite"}
 
 
 def documented(event):
-    """The keys that the page says an event has, beside those of every event and of a decision."""
+    """Returns the keys that the page lists for an event, besides those of every event and of a decision."""
     page = (ROOT / "docs/schema.md").read_text().split(f"### `{event}`\n")[1].split("\n### ")[0]
     return [key for row in page.splitlines() if row.startswith("| `") for key in re.findall(r"`(\w+)`", row.split("|")[1])]
 
 
 @pytest.fixture
 def search(tmp_path):
-    """Runs a case without the shim, and with the search in a recording. Returns the lines on stderr and what a report has."""
+    """Runs a case without the shim, and with the search in a recording. Returns the lines on stderr and the report's key."""
 
     def run_search(case, blas="openblas", recorded=True, **settings):
         words = ["nonfinite_cases.py", blas_library(blas), case]
@@ -124,7 +124,7 @@ def test_a_number_that_rounds_to_infinity_is_named_where_it_is_rounded(search):
 
 @pytest.mark.parametrize("blas", LP64_BLAS)
 def test_random_products_are_the_same_to_the_bit_while_they_are_searched(blas):
-    """Guard pages around the operands, NaN and infinities, floating-point flags: see test_random_products.py."""
+    """Guard pages, NaN, infinities and floating-point flags are as in test_random_products.py."""
     found = 0
     for seed in range(1, 13):  # several runs, since a search ends at the first find
         more = ["blis"] if blas == "blis" else []

@@ -190,7 +190,7 @@ def test_a_stdout_of_any_kind_gets_the_same(compared, program, words, how, verbo
 
 # ---- a program that asks for lines has them
 
-MODES = {  # variables, and whether all executions are told
+MODES = {  # variables, and true if oneDNN then prints all executions
     "0": ({"ONEDNN_VERBOSE": "0"}, True),
     "none": ({"ONEDNN_VERBOSE": "none"}, True),
     "NONE": ({"ONEDNN_VERBOSE": "NONE"}, True),
@@ -301,7 +301,7 @@ def test_a_program_that_asks_how_much_a_onednn_prints_gets_the_value_of_its_envi
 
 
 def record(log, *words, status=0, options=("--pin",), **variables):
-    """Records by `fp32shim run`, which knows all that a verdict needs."""
+    """Records by `fp32shim run`, so that the recording has all that a verdict needs."""
     done = subprocess.run([COMMAND, "run", "--quiet", *options, "--log", log, "--", *map(str, words)], capture_output=True, text=True,
                           check=False, env=environment(**variables))
     assert done.returncode == status, done.stderr
@@ -538,7 +538,7 @@ def real(tmp_path):
 
 @pytest.fixture(scope="module")
 def without_gpu(tmp_path_factory):
-    """A folder with Debian's oneDNN as if it had been built for CPUs only: libOpenCL has another name there."""
+    """A folder with a copy of Debian's oneDNN in which libOpenCL has another name, as if it had been built for CPUs only."""
     folder = tmp_path_factory.mktemp("without_gpu")
     library, = shim.SYSTEM_LIBRARIES.glob("libdnnl.so.2.*") or [None]
     (folder / "libdnnl.so.2").write_bytes(library.read_bytes().replace(b"\0libOpenCL.so.1\0", b"\0libSameCL.so.1\0"))

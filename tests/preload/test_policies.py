@@ -9,7 +9,7 @@ EMULATING = 'schema = 1\n[cpu]\nmode = "emulate"\n'
 
 
 def outcomes(result):
-    """(order of the product, requested, source, rule, applied) of every decision."""
+    """Returns (size of the product, requested, source, rule, applied) of every decision."""
     return [(d["m"], d["requested"], d["source"], d["rule"], d["applied"]) for d in result.decisions]
 
 

@@ -25,13 +25,13 @@ def need_module_of(program):
 
 
 def need_time_for(program, blas):
-    """torch takes seconds to start, and does with one BLAS what it does with another."""
+    """Skips torch with all but one BLAS, because it takes seconds to start, and does the same with each BLAS."""
     if program == "torch_products.py" and blas != "openblas":
         pytest.skip("tried with OpenBLAS only")
 
 
 def counted(result):
-    """[(function, caller, times)], runs of equal calls counted."""
+    """Returns [(function, caller, times)], where `times` counts equal calls in a row."""
     runs = []
     for function, caller, _ in result.seen():
         if runs and runs[-1][:2] == [function, caller]:
@@ -163,7 +163,7 @@ def test_a_decision_has_every_key_and_says_what_the_call_was(blas):
 
 
 def test_numpy_emulated_agrees_with_the_definition_of_tf32(blas):
-    """Against double precision: far closer to the product of rounded operands than to the exact one."""
+    """The result is far closer to the float64 product of rounded operands than to the exact product."""
     need_module_of("numpy_products.py")
     numpy = pytest.importorskip("numpy")
     result = run("numpy_products.py", precision="high", cpu="emulate", blas=blas)
@@ -172,7 +172,7 @@ def test_numpy_emulated_agrees_with_the_definition_of_tf32(blas):
     b = numpy.random.RandomState(2).standard_normal((29, 41)).astype(numpy.float32)
 
     def tf32(x):
-        """To nearest, ties away from zero: scaled so that the 11 bits that stay are the integer part."""
+        """Rounds to nearest, ties away from zero. Scales the number so that the 11 bits that stay are the integer part."""
         fraction, exponent = numpy.frexp(x.astype(numpy.float64))
         return numpy.ldexp(numpy.sign(fraction) * numpy.floor(numpy.abs(fraction) * 2048 + 0.5) / 2048, exponent)
 

@@ -13,7 +13,7 @@ def library(name):
 
 
 def load(*words, **keywords):
-    """Runs loader.c: load("local=plugin_a", "run=plugin_a")."""
+    """Runs the client loader.c, for example load("local=plugin_a", "run=plugin_a")."""
     script = [f"{verb}={library(name)}" for verb, name in (word.split("=") for word in words)]
     return run_both("loader", *script, blas=None, **keywords)
 
@@ -182,7 +182,7 @@ def test_a_pointer_that_was_handed_out_says_so_also_when_the_second_library_come
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_a_pointers_library_may_go_unseen_and_another_may_come(threads, log):
-    """By a dlclose that does not come to the shim: of a library that was opened RTLD_DEEPBIND, or of the C library's."""
+    """The shim does not see a dlclose by a library that was opened with RTLD_DEEPBIND, or by the C library itself."""
     words = [threads, library("wrapper_a"), library("wrapper_b"), library("fake_c")]
     assert run("passed_pointer", *words, blas=None, preload=False).stdout == "0 wrong\n"
     for _ in range(5):

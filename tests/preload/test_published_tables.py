@@ -14,7 +14,7 @@ APPLIED = {"high": "tf32", "medium": "bf16", FP32: "fp32"}
 
 
 def numbers_of(code, precision, *arguments, rounding="away", accumulation=None):
-    """The numbers that a few lines of numpy print as JSON, where every product has this precision."""
+    """Returns the numbers that a few lines of numpy print as JSON, if every product has this precision."""
     need(has_module("numpy"), "the system's Python has no numpy")
     how = f'accumulation = "{accumulation}"' if accumulation else f'tf32_rounding = "{rounding}"'
     policy = f'schema = 1\n[cpu]\nmode = "emulate"\n{how}\n[[rule]]\nprecision = "{precision}"\n'
@@ -35,8 +35,8 @@ print(json.dumps([int((out != right[0]).sum()), float(out[2049])]))
 @pytest.mark.parametrize("rounding, value", [("away", 2050), ("even", 2048), ("truncate", 2048),
                                              ("a100", 2050), ("hopper", 2048), ("mi300", 2048)])
 def test_half_of_the_whole_numbers_below_8192_are_wrong_in_tf32(rounding, value):
-    """ones(1, 1) times arange(8192), pull request 24 of batch_invariant_ops: 4096 wrong entries. Above 2048 every second
-    number has no TF32, above 4096 three of four. 2049 lies in the middle of 2048 and 2050."""
+    """Pull request 24 of batch_invariant_ops has 4096 wrong entries in ones(1, 1) times arange(8192). TF32 lacks every
+    second number above 2048, and three of four above 4096. 2049 lies halfway between 2048 and 2050."""
     assert numbers_of(ARANGE, "high", rounding=rounding) == [4096, value]
 
 
@@ -53,8 +53,8 @@ print(json.dumps(float((numpy.full((n, n), 1.0001, numpy.float32) @ numpy.ones((
 
 
 def test_almost_one_is_one_in_tf32():
-    """1024² of 1.0001 times ones: 1024.0 with TF32, 1024.1 without; TensorFlow's page on
-    tf.config.experimental.enable_tensor_float_32_execution."""
+    """1024² elements of 1.0001 times ones give 1024.0 with TF32 and 1024.1 without, as TensorFlow's page on
+    tf.config.experimental.enable_tensor_float_32_execution says."""
     assert [numbers_of(ALMOST_ONE, precision) for precision in ("high", "xf32", "medium")] == [1024] * 3
     for precision in (FP32, "bf16x2", "bf16x3", "bf16x9", "tf32x3"):
         assert numbers_of(ALMOST_ONE, precision) == pytest.approx(1024.1, abs=0.01), precision
@@ -73,21 +73,21 @@ print(json.dumps([float(numpy.sqrt((error ** 2).mean()) / mean), float(numpy.abs
 
 
 def largest_of(count):
-    """The median of the largest absolute value of `count` normal numbers."""
+    """Returns the median of the largest absolute value of `count` normal numbers."""
     return statistics.NormalDist().inv_cdf(1 - 0.6931 / count / 2)
 
 
 @pytest.mark.parametrize("precision, published", [("high", 0.0022), ("medium", 0.0170)])
 def test_the_largest_error_of_normal_numbers_over_the_mean(precision, published):
-    """randn(10240, 10240) squared, error.max() / mean: TF32 0.0022 (PyTorch's page "CUDA semantics", pull request 40800 of
-    pytorch), BF16 0.0170 (pull request 125888 of pytorch)."""
+    """For randn(10240, 10240) squared, error.max() / mean is 0.0022 in TF32 (PyTorch's page "CUDA semantics", pull request
+    40800 of pytorch), and 0.0170 in BF16 (pull request 125888 of pytorch)."""
     root_mean_square, largest = numbers_of(RANDN, precision)
     assert largest == pytest.approx(root_mean_square * largest_of(1024 ** 2), rel=0.25), "the errors are not normal"
     assert root_mean_square * largest_of(10240 ** 2) == pytest.approx(published, rel=0.1)
 
 
 def test_the_error_of_float32_depends_on_the_order_of_sums_more_than_on_the_format():
-    """0.000039 was published of FP32 on a GPU, 3.17e-6 on a CPU (issue 63951 of pytorch). A CPU has shorter sums."""
+    """Published errors of FP32 are 0.000039 on a GPU, and 3.17e-6 on a CPU, which has shorter sums (pytorch issue 63951)."""
     assert numbers_of(RANDN, FP32)[1] < 0.000039
     for precision in ("bf16x3", "bf16x9", "tf32x3"):
         assert numbers_of(RANDN, precision)[1] < 0.000039, precision
@@ -108,9 +108,9 @@ print(json.dumps(float(numpy.linalg.norm(a @ b - exact) / numpy.linalg.norm(exac
 @pytest.mark.parametrize("rounding, of_normal, of_log_uniform",
                          [("away", 2.93e-4, 2.71e-4), ("even", 2.93e-4, 2.71e-4), ("truncate", 7.69e-4, 7.09e-4)])
 def test_relative_frobenius_error_of_tf32_by_rounding(rounding, of_normal, of_log_uniform):
-    """512²: 2.9e-4 was measured with cuBLAS (issue 3860 of mlx), on numbers that are not named; normal ones give 2.93e-4,
-    and 7.69e-4 where bits are cut off. Numbers of both signs with uniform logarithms give less. Rounded to nearest that
-    is sqrt(2) * 2**-10 / sqrt(12) / sqrt(3 / (2 ln 2)); cutting bits off adds a bias."""
+    """For 512², 2.9e-4 was measured with cuBLAS (issue 3860 of mlx), on unnamed numbers. Normal numbers give 2.93e-4, and
+    7.69e-4 if bits are cut off. Numbers of both signs with uniform logarithms give less. Rounding them to nearest gives
+    sqrt(2) * 2**-10 / sqrt(12) / sqrt(3 / (2 ln 2)); cutting bits off adds a bias."""
     assert numbers_of(FROBENIUS, "high", "normal", rounding=rounding) == pytest.approx(of_normal, rel=0.01)
     assert numbers_of(FROBENIUS, "high", "log", rounding=rounding) == pytest.approx(of_log_uniform, rel=0.01)
 
@@ -118,7 +118,7 @@ def test_relative_frobenius_error_of_tf32_by_rounding(rounding, of_normal, of_lo
 @pytest.mark.parametrize("precision, lowest, highest", [("bf16x2", 2**-20, 2**-17), ("bf16x3", 0, 2**-21),
                                                         ("bf16x9", 0, 2**-21), ("tf32x3", 0, 2**-21)])
 def test_relative_frobenius_error_of_formats_of_several_parts(precision, lowest, highest):
-    """Two BF16 parts leave a rest of 2**-16 at most; three of BF16, or two of TF32, have all 24 bits or nearly."""
+    """Two BF16 parts leave a remainder of at most 2**-16. Three BF16 parts, or two of TF32, have nearly all 24 bits."""
     assert lowest < numbers_of(FROBENIUS, precision, "normal") < highest
 
 
@@ -142,14 +142,14 @@ def disagreements(precision, column, **keywords):
 
 
 def test_qtlq_has_the_published_values_of_tf32_with_ties_away_from_zero_only():
-    """examples/qtlq/reference.csv; the tolerance is that of examples/README.md."""
+    """The published values are in examples/qtlq/reference.csv. The tolerance is that of examples/README.md."""
     assert disagreements("high", "tf32") == disagreements("high", "tf32", rounding="a100") == []
     assert 124 in disagreements("high", "tf32", rounding="even")
     assert len(disagreements("xf32", "tf32")) > 6
 
 
 def test_qtlq_as_an_h200_has_the_values_of_an_h200():
-    """The column h200 of examples/qtlq/reference.csv."""
+    """The values are in the column h200 of examples/qtlq/reference.csv."""
     for how in ({"accumulation": "h200"}, {"rounding": "hopper"}):
         assert disagreements("high", "h200", **how) == [], how
         assert 124 in disagreements("high", "tf32", **how), how

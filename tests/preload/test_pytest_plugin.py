@@ -68,7 +68,7 @@ class Run:
         self.outcomes = dict(OUTCOMES.findall(done.stdout))
 
     def section(self, title):
-        """The lines of a section of the plugin."""
+        """Returns the lines of a section that the plugin printed."""
         parts = re.split(r"^=+ (.*?) =+$", self.stdout, flags=re.MULTILINE)
         assert f"fp32shim: {title}" in parts, f"{self.words}\n{self.stdout}\n{self.stderr}"
         return parts[parts.index(f"fp32shim: {title}") + 1].strip().splitlines()
@@ -118,7 +118,7 @@ def test_the_preview_names_the_tests_that_fail_only_then_and_their_products(suit
     assert not any("fails_always" in line for line in lines)
     assert "4 of 10 tests that ran had products that ran below fp32; 3 failed." in lines
     assert "2 of 3 failures passed natively, 1 failed there too." in lines
-    assert not any("not seen" in line or "not covered" in line for line in lines)  # of pytest's own processes
+    assert not any("not seen" in line or "not covered" in line for line in lines)  # pytest's own processes are covered
 
 
 def test_the_page_shows_what_its_examples_print(suite, tmp_path):
@@ -162,7 +162,7 @@ def test_the_preview_names_the_products_of_onednn_which_it_does_not_round(suite)
             pass
         """))
     lines = found.section("preview of tf32")
-    headline = "Not previewed: 1 product by oneDNN or XLA, which no policy lowers:"  # once, though it is its fixture's and its test's
+    headline = "Not previewed: 1 product by oneDNN or XLA, which no policy lowers:"  # it is in a fixture and in a test
     assert headline in lines, lines
     assert lines[lines.index(headline) + 1].startswith("    1 x onednn_convolution at fp32, test_suite.py:"), lines
 

@@ -15,7 +15,7 @@ OPENED = re.compile(r'open(?:at)?\((?:AT_FDCWD, )?"([^"]*)".* = \d+')
 
 
 def traced(*words, blas=None, preload=True, **settings):
-    """What a process does, from strace: (files that it opened, threads and processes that it started, stderr)."""
+    """Runs a process under strace. Returns (files that it opened, threads and processes that it started, stderr)."""
     strace = tool("strace")
     with tempfile.TemporaryDirectory() as scratch:
         trace = pathlib.Path(scratch, "trace")
@@ -92,7 +92,7 @@ def test_switched_off_is_not_off_when_the_value_is_zero(blas):
 
 
 def test_a_process_with_elevated_rights_ignores_the_environment(tmp_path):
-    """The loader drops a preload there; a program that is linked with the shim still has it."""
+    """In such a process, the loader ignores LD_PRELOAD, but a program that is linked with the shim still loads it."""
     need(os.geteuid() == 0, "only root can make a set-user-id program and run it as somebody else")
     need(LIBRARY.exists(), f"{LIBRARY} was not built")
     with tempfile.TemporaryDirectory(dir="/var/tmp") as place:
@@ -137,7 +137,7 @@ exec "$@"
 
 @pytest.fixture
 def with_site_policy(tmp_path):
-    """Words before a program that then finds this site's policy, of this user and mode."""
+    """Returns words before a program that then finds a site's policy with this text, user and mode."""
     need(os.geteuid() == 0, "only root can mount something over /etc")
 
     def words(text, owner=0, mode="644"):

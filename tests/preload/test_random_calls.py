@@ -23,7 +23,7 @@ MATRIX_PRODUCTS = 30
 
 
 def settings_of_libraries(threads="123", instructions=(None, "avx2")):
-    """(library, variables): every kernel and library with every number of threads and every instruction set of the shim."""
+    """Yields (library, variables): every library and kernel with every number of threads and instruction set of the shim."""
     for word in instructions:
         shim = {"FP32_MATMUL_INSTRUCTIONS": word} if word else {}
         yield "reference", shim
@@ -35,7 +35,7 @@ def settings_of_libraries(threads="123", instructions=(None, "avx2")):
 
 
 def calls(blas, env, *words, seed=SEED, count=COUNT, **settings):
-    """What the client says of each call: hashes of its results and of places, and how many numbers are not finite."""
+    """Returns the client's output for each call: hashes of results and of places, and how many numbers are not finite."""
     words = blas_library(blas), seed, count, *words
     result = run("same_bits", *words, blas=blas, env=env, log=False, timeout=24 * 3600, **settings)
     return {line.split()[0]: line.split()[1:] for line in result.stdout.splitlines()}
@@ -82,7 +82,7 @@ def test_every_call_ran_in_the_fixed_order(tmp_path):
 NRM2 = {"snrm2_", "dnrm2_", "scnrm2_", "dznrm2_"}
 ASUM = {"sasum_", "dasum_", "scasum_", "dzasum_"}
 TRMM = {"strmm_", "dtrmm_", "ctrmm_", "ztrmm_"}
-# Where libraries do not do as the reference BLAS, which the mode follows: in trmm they multiply the zeros of the other
+# Differences of libraries from the reference BLAS, which the mode follows. In trmm, they multiply the zeros of the other
 # triangle, which with infinity gives NaN. Haswell's strsm multiplies zeros, too. The small products of SkylakeX read A and
 # B where alpha is 0, and symv of Prescott multiplies memory that was never set by 0. BLIS keeps imaginary parts of a
 # diagonal that do not count, computes the inverse of an infinite complex number otherwise, and says that the norm of two
@@ -99,7 +99,7 @@ OTHER_PLACES = {
 
 @pytest.mark.parametrize("library", OTHER_PLACES)
 def test_nan_and_infinities_stand_where_the_library_has_them(library):
-    """Of complex results, only which elements are not finite: which part is NaN depends on when alpha is multiplied."""
+    """Of complex results, only the set of elements that are not finite is compared. Which part is NaN may differ."""
     blas = library if library in ("reference", "blis") else "openblas"
     if blas == "openblas":
         need(library in processor.openblas_kernels(), f"this processor has no instructions for the kernel {library}")
@@ -122,7 +122,7 @@ DOTS = {"sdot", "ddot", "cdotu", "cdotc", "zdotu", "zdotc"}
 
 @functools.cache
 def errors(blas, calls, *length, in_mode=True):
-    """The largest error and the root of the mean square of each routine."""
+    """Returns the largest error and the root mean square error of each routine."""
     need(has_module("scipy"), "the system's Python has no scipy")
     need(blas == "reference" or "Haswell" in processor.openblas_kernels(), "this processor has no AVX2, as Haswell has")
     settings = MODE if in_mode else {"preload": False}
@@ -144,7 +144,7 @@ def test_errors_are_at_most_twice_those_of_the_library(blas):
 
 @pytest.mark.parametrize("terms", [32, 64, 128, 256, 1000])
 def test_a_dot_of_any_length_errs_at_most_twice_as_much_as_openblas_which_adds_in_many_chains(terms):
-    """In the mean of the calls. The largest errors of 300 calls differ more, by chance."""
+    """The test compares means over the calls. The largest errors of 300 calls differ more, by chance."""
     fixed, own = errors("openblas", 300, terms), errors("openblas", 300, terms, in_mode=False)
     for routine in DOTS:
         for error, of_library, limit in zip(fixed[routine], own[routine], (3, 2)):

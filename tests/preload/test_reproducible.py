@@ -60,7 +60,7 @@ PROGRAMS = {"numpy": NUMPY, "scipy": SCIPY}
 
 
 def settings_of_libraries():
-    """OpenBLAS by kernel and number of threads, then other libraries."""
+    """Yields OpenBLAS with each kernel and number of threads, and then other libraries."""
     for kernel in processor.openblas_kernels():
         for threads in ("1", "2"):
             yield "openblas", {"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": threads}
@@ -81,7 +81,7 @@ def test_a_program_computes_the_same_bits_under_every_library_kernel_and_number_
 
 
 def by_function(output):
-    """The lines of the client `vectors` for each function."""
+    """Returns the lines of the client `vectors` for each function."""
     found = {}
     for line in output.splitlines():
         name, found_hash = line.split()
@@ -103,7 +103,7 @@ def test_every_product_with_a_vector_and_solve_computes_the_same_bits_under_ever
 
 
 def table_of_the_page(column):
-    """What docs/reproducible.md says of the rows of batches."""
+    """Returns a column of the table in docs/reproducible.md about the rows of batches."""
     lines = (ROOT / "docs/reproducible.md").read_text().splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     index = next(row for row in cells if "torch" in row).index(column)
@@ -134,7 +134,7 @@ def test_every_standard_routine_computes_the_same_bits_with_fewer_instructions()
     assert len(set(results)) == 1
 
 
-# OpenBLAS reads NaN in A where alpha is zero, which the reference does not, nor does the mode.
+# If alpha is zero, OpenBLAS reads NaN in A, but neither the reference BLAS nor the mode does.
 @pytest.mark.parametrize("program, blas", [("level3", "openblas"), ("level3", "reference"), ("level3_extensions", "blis"),
                                            ("batches", None), ("weak_batches", "reference"), ("edge_cases", "reference")])
 def test_results_are_those_of_the_library_but_for_rounding(program, blas):
@@ -276,8 +276,8 @@ def test_a_large_product_is_the_same_in_threads_and_forked_children_and_leaves_n
 
 @pytest.mark.parametrize("program", ["faults", "faults_tls"])
 def test_threads_of_a_large_product_leave_faults_to_the_handlers_of_the_program(program):
-    """Debian's libblas.so.3 does not tell the number of threads; the libopenblas.so.0 that it needs does. The second program
-    has 255,000 bytes of thread-local variables, which are on the stack of each thread."""
+    """Debian's libblas.so.3 does not tell the number of threads, but the libopenblas.so.0 that it needs does. The second
+    program has 255,000 bytes of thread-local variables, which lie on the stack of each thread."""
     result = run(program, blas="openblas", env={"OPENBLAS_NUM_THREADS": "2"}, log=False, **MODE)
     value, _, by_others = result.stdout.split()
     assert value == "500"

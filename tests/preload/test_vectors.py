@@ -13,7 +13,7 @@ COMMAND = BUILD / "bin/fp32shim"
 
 
 def with_vectors(start):
-    """A function that starts a program with products with a vector recorded."""
+    """Returns a function that starts a program so that its products with a vector are recorded."""
     return lambda *words, env=None, **settings: start(*words, env={"FP32_MATMUL_VECTORS": "1", **(env or {})}, **settings)
 
 
@@ -38,7 +38,7 @@ def any_blas(request):
 
 
 def base_of(function):
-    """`ddot` for `cblas_ddot_64`."""
+    """Returns the base name of a function: `ddot` for `cblas_ddot_64`."""
     name = function.lower().removeprefix("scipy_").removeprefix("cblas_")
     return name.rstrip("_").removesuffix("64").rstrip("_")
 

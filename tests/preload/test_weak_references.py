@@ -15,7 +15,7 @@ def library(name):
 
 
 def same_as_without_shim(program, *words, **settings):
-    """What a program printed, which is the same with the shim and without it."""
+    """Runs a program with the shim and without it. Both must print the same. Returns what they print."""
     plain = run(program, *words, blas=None, preload=False, env=settings.get("env"))
     shimmed = run(program, *words, blas=None, **settings)
     assert shimmed.stdout == plain.stdout

@@ -22,7 +22,7 @@ def locations(result):
 
 
 def recorded_locations(tmp_path, program):
-    """The locations of a program's calls in the order of their return, by way of recordings, one a process."""
+    """Returns the locations of a program's calls, in the order of their return, from one recording for each process."""
     command = BUILD / "bin/fp32shim"
     ran = run(program, log=tmp_path / "r.%p.fp32rec", env={**PYTHON, "FP32_MATMUL_LOG_LEVEL": "calls"})
     log = run(command, "log", "--format", "jsonl", tmp_path, preload=False)
@@ -110,7 +110,7 @@ def test_code_that_a_package_made_of_a_string_is_skipped_if_a_file_called_it(tmp
     assert locations(python(code, env=environment)) == ["<string>:2 multiply"]
 
 
-# A program with Python inside, one of whose functions for its stack is the program's.
+# A program that embeds Python, and that itself has one of the functions by which Python's stack is read.
 EMBEDS = """
 void Py_Initialize(void);
 int PyRun_SimpleString(const char*);

@@ -18,7 +18,7 @@ def numpy():
 
 
 def rows(recording, *filters):
-    """The rows of a recording one by one, each a call path of its own."""
+    """Yields the rows of a recording, one for each call path."""
     listed = recording.with_suffix(".jsonl")
     with open(listed, "wb") as out:
         subprocess.run([COMMAND, "log", "--rows", "--format", "jsonl", *filters, recording], stdout=out, check=True, timeout=600)
@@ -125,7 +125,7 @@ def test_a_second_python_in_the_process_is_not_asked_about_the_first(side):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_that_multiply_while_python_shuts_down_have_no_lines(tmp_path, threads):
-    """A daemon thread stays in C, without the GIL, until the process ends; Python frees its frames before."""
+    """A daemon thread stays in C, without the GIL, until the process ends. Python frees the thread's frames before that."""
     code = f"""import threading, time
 class Last:
     def __del__(self, sleep=time.sleep): sleep(0.5)
@@ -142,7 +142,7 @@ while any(time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) < 0.05 fo
     time.sleep(0.01)  # until each of them multiplies
 """
     recording = tmp_path / "r.fp32rec"
-    # Not OpenBLAS: its threads may end a process that exits, even without the shim.
+    # The BLAS is not OpenBLAS, whose threads may kill a process that exits, even without the shim.
     odd_frames(code, log=recording, blas="reference")
     assert {row["where"] for row in rows(recording)} == {"<string>:10 work", "(Python is shutting down)"}
 

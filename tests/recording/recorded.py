@@ -13,15 +13,14 @@ import tempfile
 import shim
 from command import COMMAND, environment, fp32shim
 
-# Exit status of `steps` when it has done all of them.
+# Exit status of the client `steps` after it has done all of its steps.
 ALL_DONE = 3
 # Command prefix that gives a program its own mounts, which vanish when the program ends.
 OWN_MOUNTS = ["unshare", "--mount", "--propagation", "private"]
 
 
 def record(*steps, log, level="calls", settings="", program="steps", **keywords):
-    """The run under the shim; the same without it has to print the same, and end the same. `settings`: lines of
-    `[log]`."""
+    """Runs steps of a client under the shim, and returns the result. `settings` are lines of `[log]` in the policy."""
     keywords = {"blas": None, "check": False, "env": {"FP32_MATMUL_LOG_LEVEL": level}, **keywords}
     if settings:
         keywords["policy"] = f"schema = 1\n[log]\n{settings}\n"
@@ -29,7 +28,7 @@ def record(*steps, log, level="calls", settings="", program="steps", **keywords)
 
 
 def record_beside_plain(*steps, log, **keywords):
-    """The same, and the program without the shim: it has to print the same, and to end the same."""
+    """Runs steps under the shim and without it. Both runs must print and end the same. Returns the run under the shim."""
     plain = shim.run("steps", *steps, preload=False, blas=None, check=False,
                      **{name: value for name, value in keywords.items() if name in ("prefix", "cwd")})
     recorded = record(*steps, log=log, **keywords)
@@ -39,14 +38,14 @@ def record_beside_plain(*steps, log, **keywords):
 
 
 def seeded_random():
-    """Numbers from FP32SHIM_TEST_SEED, or from a seed that it prints."""
+    """Returns random numbers with the seed FP32SHIM_TEST_SEED, or with a random seed. Prints the seed."""
     seed = int(os.environ.get("FP32SHIM_TEST_SEED", random.randrange(1 << 32)))
     print(f"FP32SHIM_TEST_SEED={seed} repeats this run")
     return random.Random(seed)
 
 
 def image_and_mount_point(folder, file_system, package, size):
-    """An image with a file system, and a folder to mount it at; skips the test where it cannot be mounted."""
+    """Returns an image with a file system, and a folder to mount it at. Skips the test if it cannot be mounted."""
     shim.need(os.geteuid() == 0, "only root can mount an image")
     image, disk = folder / "image", folder / "disk"
     disk.mkdir()
@@ -59,7 +58,7 @@ def image_and_mount_point(folder, file_system, package, size):
 
 
 def another_user(number=54321):
-    """Words before a program that then runs as a user who owns nothing; skips the test where there can be none."""
+    """Returns words before a program that then runs as a user who owns nothing. Skips the test if that is impossible."""
     shim.need(os.geteuid() == 0, "only root can be another user")
     words = [shim.tool("setpriv", "util-linux"), f"--reuid={number}", f"--regid={number}", "--clear-groups"]
     tried = subprocess.run([*words, str(COMMAND), "--version"], env=environment(LD_PRELOAD=shim.LIBRARY),
@@ -71,12 +70,12 @@ def another_user(number=54321):
 
 
 def said(result):
-    """The shim's own lines on standard error."""
+    """Returns the shim's own lines on standard error."""
     return [line for line in result.stderr.splitlines() if line.startswith("fp32shim: ")]
 
 
 def read(recording):
-    """What a recording says of its threads and events: clients/read_recording.cpp."""
+    """Returns the threads and events of a recording, as clients/read_recording.cpp prints them."""
     done = subprocess.run([str(shim.client("read_recording")), str(recording)], text=True, capture_output=True,
                           check=False, env=environment())
     assert done.returncode == 0, done.stderr
@@ -84,14 +83,14 @@ def read(recording):
 
 
 def report(*recordings):
-    """What `fp32shim report` says of recordings that it has nothing to complain of."""
+    """Returns the report of recordings, in which `fp32shim report` must find no fault."""
     result = fp32shim("report", "--format", "json", *recordings)
     assert result.returncode == 0, result.stderr
     return result.json
 
 
 def calls_of(*recordings):
-    """Calls of several recordings, one by one; each whole, and with an event for every call."""
+    """Returns the number of calls in each recording. Each must be complete, with an event for every call."""
     calls = []
     for recording in recordings:
         content = read(recording)
@@ -103,5 +102,5 @@ def calls_of(*recordings):
 
 
 def recordings_in(folder):
-    """All in a folder, the oldest first."""
+    """Returns all recordings in a folder, the oldest first."""
     return sorted(folder.glob("*.fp32rec"), key=lambda path: (path.stat().st_mtime_ns, path.name))

@@ -26,7 +26,8 @@ mode = "emulate"
 
 
 class Asked:
-    """The client `steps ask`: one product per question, whose bits it answers; and the steps before and after that."""
+    """The running client `steps ask`. It makes one product for each question, and answers with the bits of the result.
+    `first` and `steps` are the steps before and after that."""
 
     def __init__(self, log, *steps, first=(), policy=None, precision=None, prefix=(), folder=None, cpu="emulate"):
         variables = shim.environment(log=log, policy=policy, precision=precision, cpu=cpu,
@@ -44,7 +45,7 @@ class Asked:
         return answer
 
     def end(self):
-        """What it wrote on standard error."""
+        """Ends the client. Returns the lines that it wrote to standard error."""
         output, errors = self.process.communicate()
         assert (self.process.returncode, output) == (3, "")
         return errors.splitlines()
@@ -59,7 +60,7 @@ class Asked:
 
 @pytest.fixture(scope="module")
 def bits(tmp_path_factory):
-    """What the product is at each precision, by a process that began with it."""
+    """The bits of the product at each precision, from processes that started with this precision."""
     results = {}
     for precision in ("highest", "high", "medium"):
         with Asked(tmp_path_factory.mktemp("bits") / "run.fp32rec", precision=precision) as asked:
@@ -69,7 +70,7 @@ def bits(tmp_path_factory):
 
 
 def told_while_idle(command, *words):
-    """Tells a process that multiplies nothing meanwhile: the command has to say that it waits."""
+    """Runs a command for a process that multiplies nothing meanwhile. The command must say that it will act later."""
     result = fp32shim(command, *words, "--wait", "0.1")
     assert (result.returncode, len(result.lines)) == (3, 1)
     assert "it will act at its next product" in result.stderr
@@ -146,7 +147,7 @@ def test_a_child_does_not_obey_a_command_that_its_parent_has_not_seen_yet(tmp_pa
 
 
 def test_a_forked_childs_recording_says_the_settings_that_it_multiplies_at(tmp_path):
-    """Those that its ancestors were changed to, not those that they began with."""
+    """These are the settings to which its ancestors were changed, not those with which they began."""
     policy = tmp_path / "policy.toml"
     policy.write_text(POLICY.format(name="first", precision="highest"))
     with Asked(tmp_path / "run.fp32rec", "nested-forks:2", policy=policy) as asked:
@@ -224,7 +225,7 @@ def test_a_policy_with_errors_is_refused_and_the_old_one_stays(tmp_path, bits):
 
 
 def test_a_policy_that_was_written_half_way_is_refused_or_is_what_its_whole_lines_say(tmp_path, bits):
-    """Cut at every third length, or at every one. A cut behind a whole line is a valid file, and nobody can tell it from one that is meant so."""
+    """The file is cut at every length, or at every third one. If it is cut after a whole line, it is a valid policy."""
     log, policy = tmp_path / "run.fp32rec", tmp_path / "policy.toml"
     text = POLICY.format(name="whole", precision="medium")
     lengths = range(0, len(text), 1 if REPEATS > 30 else 3)
@@ -332,7 +333,7 @@ mode = "emulate"
 
 
 def in_force(pid):
-    """Precision, floor and policy in ps: as JSON, and as its table says them."""
+    """Returns precision, floor and policy of a process in the JSON of `ps`. Checks that the table of `ps` has them, too."""
     process, = precision_in(["ps", pid])
     line = next(line for line in fp32shim("ps").stdout.splitlines() if line.split()[:1] == [str(pid)])
     said = process["precision"], process["floor"], process["policy_name"] or "-"
@@ -398,7 +399,7 @@ for policy in sys.argv[4:]:
 
 
 def leave_for(folder, *logs):
-    """A process that logs to one after the other."""
+    """Runs a program that writes to these logs one after the other."""
     program, policy = folder / "program.py", folder / "policy.toml"
     program.write_text(LEAVING)
     policies = []
@@ -412,7 +413,7 @@ def leave_for(folder, *logs):
 
 
 def doubts_of(*recordings):
-    """Of which recordings it is not known whether there were more calls, or other libraries."""
+    """Returns the recordings that `verify` doubts, and those whose process may have loaded more libraries later."""
     content = fp32shim("verify", "--at-least", "fp32", "--format", "json", *recordings).json
     later = [path for bypass in content["bypasses"] if bypass["bypass"] == "later" for path in bypass["recordings"]]
     return [doubt["recording"] for doubt in content["doubts"]], later
@@ -434,7 +435,7 @@ def test_a_recording_that_was_left_for_no_other_is_doubted_beside_a_later_one_to
 
 
 def told_while_busy(asked, command, *words):
-    """Tells a process that multiplies; the line that the command answers."""
+    """Runs a command for a process that multiplies meanwhile. Returns the command's line."""
     waiting = subprocess.Popen([str(COMMAND), command, str(asked.pid), *words], stdout=subprocess.PIPE, text=True,
                                env=shim.environment())
     while waiting.poll() is None:
@@ -475,7 +476,7 @@ for word in sys.stdin:
 
 
 def test_what_many_changes_have_pushed_out_of_the_recording_is_unknown(tmp_path):
-    """It has room for 256 of them. Neither a floor nor a policy can be told then, unless a change that is there says."""
+    """A recording has room for 256 changes. After more, floor and policy are known only if one of the last 256 sets them."""
     program = tmp_path / "program.py"
     program.write_text(CHANGING)
     words = [shim.SYSTEM_PYTHON, str(program), str(shim.blas_library("openblas")), str(shim.LIBRARY)]
@@ -519,7 +520,7 @@ def test_a_command_is_shown_whole_in_a_pipe_and_cut_on_a_terminal(tmp_path):
 
 
 class Recording:
-    """Some processes that record and answer at once, of one user, in a folder that this user may write to."""
+    """Some processes of one user that record and answer at once, in a folder to which this user may write."""
 
     def __init__(self, user, count):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fp32shim-test-"))
@@ -590,7 +591,7 @@ def test_all_are_those_of_this_user():
 
 @pytest.fixture
 def inside():
-    """Words before a program that then sees no processes but those that are started so."""
+    """Words before a program. Programs that are started with these words see only each other's processes."""
     shim.need(os.geteuid() == 0, "only root can make namespaces")
     holder = subprocess.Popen([shim.tool("unshare", "util-linux"), "--pid", "--mount", "--fork", "--mount-proc", "--kill-child",
                                "sh", "-c", "echo; exec sleep 1000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -629,7 +630,7 @@ def test_without_a_terminal_root_is_not_asked_about_its_own_processes(inside):
 
 
 def test_root_is_not_told_to_be_root():
-    """Process 1 can have rights that a root in a container lacks."""
+    """Process 1 can have rights that root in a container lacks."""
     shim.need(os.geteuid() == 0, "this user is not root")
     try:
         pathlib.Path("/proc/1/maps").read_bytes()

@@ -27,7 +27,7 @@ def whole(tmp_path_factory):
 
 
 def damaged(content, moments):
-    """A copy with some bytes changed: in what is in use, and often in headers, where numbers and offsets are."""
+    """Returns a copy in which some used bytes are changed, often in headers, which have numbers and offsets."""
     copy = bytearray(content)
     for _ in range(moments.choice([1, 2, 8, 64])):
         segment = moments.randrange(len(copy) // 65536) * 65536

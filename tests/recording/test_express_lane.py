@@ -16,7 +16,8 @@ CALLS = 60_000
 
 
 def run_mixed(log, *words, blas="openblas", level="summary", **keywords):
-    """What the program says that it did, and what the recording says: calls by function, sizes, letters, scope, validity."""
+    """Runs a program that prints its calls. Returns the numbers of calls in its output and in the recording, by function,
+    sizes, letters, scope and validity."""
     done = shim.run("mixed_products", CALLS, *words, blas=blas, log=log,
                     **{"env": {"FP32_MATMUL_LOG_LEVEL": level}, **keywords})
     did = collections.Counter()
@@ -33,7 +34,7 @@ def run_mixed(log, *words, blas="openblas", level="summary", **keywords):
 
 
 def expect_few_to_be_timed(rows):
-    """Of calls that are short: on a slow machine few are, and calls that take 2 us and more are all timed."""
+    """Checks that few of the short calls are timed. On slow machines, few are short; calls of 2 us or more are all timed."""
     short = [row for row in rows if row["host_ns"] < 1000 * row["calls"]]
     assert sum(row["timed_calls"] for row in short) <= sum(row["calls"] for row in short) / 2
 
@@ -86,7 +87,7 @@ RULE = 'schema = 1\n[[rule]]\nname = "one"\n'
      "xf32"),
 ], ids=["sizes", "default", "function", "rare format"])
 def test_whatever_the_policy_looks_at(tmp_path, policy, asks, asked):
-    """Preview is off: all is forwarded, but not for the same reason."""
+    """The preview is off, so all calls are forwarded, but not for the same reason."""
     log = tmp_path / "run.fp32rec"
     did, recorded = run_mixed(log, policy=policy, cpu="off")
     assert recorded == did
@@ -111,7 +112,7 @@ def test_what_is_emulated_takes_the_long_way_and_what_is_not_does_not(tmp_path):
 
 
 def test_a_library_that_multiplies_by_calling_itself_is_counted_once_a_call(tmp_path):
-    """The reference's cblas_sgemm calls sgemm_."""
+    """An example is the reference BLAS, whose cblas_sgemm calls sgemm_."""
     did, recorded = run_mixed(tmp_path / "run.fp32rec", blas="reference")
     assert recorded == did
 
@@ -145,7 +146,7 @@ def test_however_often_the_policy_is_read_again_each_call_is_under_its_own_rule(
 
 
 def test_calls_through_a_pointer_are_counted_in_passing_until_objects_are_added(tmp_path):
-    """Whose function it is follows from what the loaded objects import."""
+    """The imports of the loaded objects tell to which library the function belongs."""
     log = tmp_path / "run.fp32rec"
     libraries = [shim.CLIENTS / f"libwrapper_{letter}.so" for letter in "ab"]
     shim.run("handed_pointer", "in-turn:500", *libraries, blas=None, log=log)
@@ -178,7 +179,7 @@ def test_what_finds_no_room_is_counted_in_passing_as_well(tmp_path):
 
 
 def test_the_way_in_passing_calls_nothing_and_touches_no_vector_register():
-    """Its entry saves only the registers of whole numbers, and nothing in it may be shared between threads."""
+    """The entry saves only integer registers, and its code may use nothing that threads share."""
     shim.need(os.uname().machine == "x86_64", "the disassembly is read for x86-64")
     listing = shim.subprocess.run(
         [shim.tool("objdump"), "-d", "--no-show-raw-insn", "--disassemble=fp32shim_express", str(shim.LIBRARY)],

@@ -34,7 +34,7 @@ def settings_of(kind, folder):
 
 
 def ended_well(result):
-    """How many children of all, by the client's last line."""
+    """Checks that all children ended well. Returns their number, from the client's last line."""
     good, made = re.fullmatch(r"(\d+) of (\d+) ended well", result.stdout.splitlines()[-1]).groups()
     print(good, "of", made, "ended well")
     assert good == made, shim.explain(result)
@@ -107,7 +107,7 @@ def test_a_recording_without_a_clock_says_so_once(tmp_path):
 
 @pytest.mark.parametrize("level", ["summary", "calls"])
 def test_a_clock_that_jumps_by_hours_costs_no_call(tmp_path, level):
-    """Each time of day is two hours before or after the last one."""
+    """Each reading of the time of day is two hours before or after the last one."""
     log = tmp_path / "run.fp32rec"
     steps = ["jumping-clock", "products:10000", "threads:3", "sizes:100"]
     plain = shim.run("steps", *steps, preload=False, blas=None, check=False)
@@ -140,13 +140,13 @@ def test_a_fork_while_another_thread_is_in_dlclose_harms_no_child_and_is_known(t
                     program="forks_in_dlclose", timeout=LONG)
     shim.need(result.returncode != 9, "no system call can be trapped here")
     assert ended_well(result) == REPEATS
-    # The parent, which noted every call; and the children, in whose list one library has no name.
+    # The parent has recorded every call. In the children's list of libraries, one has no name.
     parent, *children = sorted(recordings_in(tmp_path), key=lambda path: read(path)["calls"])
     assert len(children) == REPEATS
     for path in children[-2:]:
         verdict = fp32shim("verify", "--at-least", "fp32", path)
         assert verdict.returncode == 3 and "forked while another thread unloaded one" in verdict.stdout
-    # The verdict on the parent takes its children's recordings with it.
+    # The verdict on the parent includes its children's recordings.
     verdict = fp32shim("verify", "--at-least", "fp32", "--format", "json", parent)
     lacking, = [bypass for bypass in verdict.json["bypasses"] if "forked while" in bypass["reason"]]
     assert str(children[-1]) in lacking["recordings"] and str(parent) not in lacking["recordings"]

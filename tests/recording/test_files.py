@@ -189,7 +189,7 @@ def test_a_file_of_full_size_drops_events_and_says_how_many(tmp_path):
 
 
 def test_dropped_events_are_calls_and_nothing_else(tmp_path):
-    """Not the marks of threads that take over a slot whose ring stays full."""
+    """Marks of threads that take over a slot with a full ring are no dropped events."""
     log = tmp_path / "run.fp32rec"
     record("products:100000", "threads:3000", log=log, settings='max_size = "1MiB"')
     content = read(log)

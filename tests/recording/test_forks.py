@@ -11,7 +11,7 @@ POOL = pathlib.Path(__file__).resolve().parent / "clients/pool.py"
 
 
 def by_process(folder):
-    """{process id: what `fp32shim report` says of its recording}"""
+    """Returns {process id: the entry of its recording in `fp32shim report`}."""
     processes = {}
     for path in recordings_in(folder):
         only = report(path)["processes"]
@@ -54,7 +54,7 @@ def test_children_of_children_have_their_own(tmp_path, level):
 
 @pytest.mark.parametrize("level", ["summary", "calls"])
 def test_a_child_that_has_its_parents_process_id_has_its_own(tmp_path, level):
-    """In PID namespaces all three children have the id 1. Elsewhere an id comes back when its process has ended."""
+    """In PID namespaces, all three children have the id 1. Elsewhere, an id is used again after its process has ended."""
     steps = ["products:10", "first-forks:3"]
     plain = shim.run("steps", *steps, preload=False, blas=None, check=False)
     shim.need(plain.returncode == ALL_DONE, "no PID namespaces can be made here")
@@ -87,7 +87,7 @@ def test_a_fork_while_another_thread_is_inside_a_product_harms_neither(tmp_path,
 
 
 def test_a_fork_while_another_thread_loads_libraries_harms_neither(tmp_path):
-    """The child finds the loader's locks as that thread had them."""
+    """In the child, the loader's locks are in the state in which the other thread had them."""
     library = shim.client("libfake_a.so")
     result = record("products:1", f"loading:{library}", "forks:200", "stop-loading", log=tmp_path / "run.fp32rec",
                     timeout=600)

@@ -21,7 +21,7 @@ STARTED, RETURNED, THREAD = range(3)
 
 
 class Counted:
-    """The client `counted_products`, running, and its counts: one (started, returned, thread id) per thread."""
+    """The running client `counted_products`, and its counts: (started, returned, thread id) for each thread."""
 
     def __init__(self, folder, level="calls", threads=THREADS, calls=CALLS):
         self.recording = folder / "run.fp32rec"
@@ -38,7 +38,7 @@ class Counted:
         return [COUNT.unpack_from(self.memory, thread * COUNT.size) for thread in range(self.threads)]
 
     def wait_for_calls(self, calls):
-        """Returns when so many calls, of all threads together, have returned."""
+        """Waits until this number of calls, of all threads together, has returned."""
         while sum(count[RETURNED] for count in self.counts()) < calls:
             assert self.process.poll() is None, self.process.stderr.read()
             time.sleep(0.0002)  # leaves the processor to the program
@@ -56,10 +56,10 @@ class Counted:
 
 
 def expect_between(counts, content, kept):
-    """What every thread has in the recording is what had returned, or a call more that had not.
+    """Checks that the recording has every call of a thread that returned, and at most one that had only started.
 
-    On a busy machine a thread may begin after another has ended, and goes on with its counters. These tell the last
-    thread only, so calls are compared only all together then."""
+    On a busy machine, a thread may begin after another has ended, and takes over its counters. These name only the last
+    thread, so then only the sum of all calls is compared."""
     is_shared = content["slots"] < sum(started > 0 for started, _, _ in counts)
     for started, returned, thread in counts:
         in_recording = content["threads"].get(str(thread), {"calls": 0, "events": 0})
@@ -120,7 +120,7 @@ def test_a_recording_can_be_read_whole_at_any_moment_while_it_is_written(tmp_pat
 
 
 def size_once_begun(log):
-    """0 until its first bytes are there."""
+    """Returns the size of the file, or 0 before its first bytes are written."""
     if not log.exists():
         return 0
     with open(log, "rb") as opened:

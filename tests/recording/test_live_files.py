@@ -18,7 +18,7 @@ OPENED = 0x20  # IN_OPEN; opening with O_PATH does not count as such an event
 
 
 class Watched:
-    """Which of some files were opened, by inotify."""
+    """Watches files by inotify, and tells which of them were opened."""
 
     def __init__(self, *paths):
         self.libc = ctypes.CDLL(None, use_errno=True)
@@ -122,7 +122,7 @@ def test_the_command_that_is_shown_is_the_kernels_not_the_recordings(live):
 
 
 def mounted(tmp_path, *words):
-    """A folder with another file system, for the length of a test."""
+    """Mounts another file system at a new folder, and returns the folder."""
     folder = tmp_path / "mounted"
     folder.mkdir()
     done = subprocess.run([shim.tool("mount"), *map(str, words), folder], capture_output=True, text=True, check=False)

@@ -77,7 +77,7 @@ def test_threads_survive_a_cut_at_any_moment(tmp_path):
 
 
 def test_bytes_that_somebody_else_writes_into_a_recording_harm_no_program(tmp_path):
-    """Writers of the file can falsify the calls, and give the command that `fp32shim set` gives; no more."""
+    """Somebody who writes to the file can falsify calls, and change settings like `fp32shim set`, but do nothing else."""
     moments = seeded_random()
     calls, writes = 30_000, 0
     for _ in range(max(5, REPEATS // 3)):
@@ -119,7 +119,7 @@ def test_a_program_that_handles_bus_errors_itself_goes_on_doing_so(tmp_path, fir
 
 
 def test_a_disk_that_fails_is_one_line_and_the_program_goes_on(tmp_path):
-    """By the call with which ext4 is told to do without its disk from then on."""
+    """The test uses the system call that tells ext4 to go on without its disk."""
     image, disk = image_and_mount_point(tmp_path, "ext4", "e2fsprogs", 32 << 20)
     script = """
     mount -o loop "$1" "$2" || exit
@@ -140,7 +140,7 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack("I", 2))'
 
 
 def test_an_overlay_takes_recordings(tmp_path):
-    """Containers write into one, unless a volume is mounted there."""
+    """Containers write into an overlay, unless a volume is mounted there."""
     for name in ("lower", "upper", "work", "merged"):
         (tmp_path / name).mkdir()
     script = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",

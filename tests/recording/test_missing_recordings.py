@@ -89,7 +89,7 @@ def log(tmp_path):
 
 
 def run(log, *words, by="run", status=0, **settings):
-    """Runs a program by `fp32shim run`, or with the environment alone."""
+    """Runs a program by `fp32shim run`, or only with variables of the environment."""
     settings["LD_LIBRARY_PATH"] = shim.blas_directory("reference")
     start = [COMMAND, "run", "--quiet", "--log", log, "--"] if by == "run" else []
     if by != "run":
@@ -108,7 +108,7 @@ def files(log):
 
 
 def only(log, tmp_path, *names):
-    """A folder with copies of these files alone."""
+    """Makes a folder that has only copies of these files."""
     folder = tmp_path / "copies"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -242,7 +242,7 @@ WITHOUT_ROOTS_RIGHTS = ["setpriv", "--bounding-set", "-dac_override,-dac_read_se
 
 
 def verify_as_a_user(*recordings):
-    """Verifies where files of mode 0 cannot be read."""
+    """Runs `verify` as a user who cannot read files of mode 0."""
     shim.need(os.geteuid() != 0 or shutil.which("setpriv"), "no setpriv")
     prefix = WITHOUT_ROOTS_RIGHTS if os.geteuid() == 0 else []
     return subprocess.run([*prefix, COMMAND, "verify", "--at-least", "fp32", *recordings], capture_output=True, text=True,
@@ -394,7 +394,7 @@ def test_children_that_start_at_the_same_time_are_all_listed(family, log, tmp_pa
 
 
 def test_a_recording_that_takes_long_to_be_made_is_waited_for(family, log, tmp_path):
-    """As on a busy machine, where its process may have to wait for a processor in the meantime."""
+    """On a busy machine, the process that makes the recording may have to wait for a processor."""
     unmade = f"mv '{log}' whole; : > '{log}'; (sleep 0.3; cat whole > '{log}') & '{family}' product; wait"
     run(log, family, "product", "shell", f"cd '{tmp_path}'; {unmade}", by="environment")
     assert files(log) == ["run.1.fp32rec", "run.fp32rec"]

@@ -27,8 +27,8 @@ exit $status
 
 @pytest.fixture
 def small_disk(tmp_path):
-    """Runs steps with the recording on a tmpfs of its own. small_disk(steps, size, filled) -> (result, the files that it
-    held at the end but for the filler)."""
+    """Runs steps with the recording on a tmpfs of its own. small_disk(steps, size, filled) returns the result, and the files
+    on the tmpfs at the end, without the filler."""
     disk, kept = tmp_path / "disk", tmp_path / "kept"
     disk.mkdir()
     kept.mkdir()
@@ -50,7 +50,7 @@ def small_disk(tmp_path):
 
 
 def expect_complete_or_counted(recording, calls):
-    """Every call is counted, every event is there or counted as dropped, and the command says so."""
+    """Checks that every call is counted, that every event is there or counted as dropped, and that the command says so."""
     content = read(recording)
     assert content["problems"] == 0
     assert content["calls"] == calls
@@ -97,8 +97,8 @@ def test_a_disk_may_fill_up_between_any_two_segments(small_disk):
 
 
 def test_a_disk_may_fill_up_before_all_rows_have_a_segment(small_disk):
-    """1500 rows need three segments, and their counters two. Calls whose rows find no room are counted under the
-    overflow row, and their events refer to that."""
+    """1500 rows need three segments, and their counters two. Calls whose rows find no room are counted in the overflow row,
+    to which their events refer."""
     rows = set()
     for size in range(320, 832, 32):
         result, _ = small_disk("sizes:1500", size=f"{size}k")
@@ -113,14 +113,14 @@ def test_a_disk_may_fill_up_before_all_rows_have_a_segment(small_disk):
 
 @pytest.mark.parametrize("size", ["32k", "96k", "160k"])
 def test_a_disk_without_room_for_the_first_segments_is_one_line_and_no_file(small_disk, size):
-    """Too little for the header; for the header and for strings, but not for rows."""
+    """The disk has too little room for the header, or room for the header and strings, but not for rows."""
     result, files = small_disk("products:10", "forks:2", size=size)
     assert files == []
     assert len(said(result)) == 1
 
 
 def test_children_that_find_no_room_say_it_once_each(small_disk):
-    """512 KiB: enough for the parent and too little for two."""
+    """512 KiB are enough for the parent, but too little for two recordings."""
     result, files = small_disk("products:100", "forks:2", "products:100", size="512k")
     assert files == ["run.fp32rec"]
     content = read(small_disk.kept)
@@ -130,7 +130,7 @@ def test_children_that_find_no_room_say_it_once_each(small_disk):
 
 
 def test_a_program_that_is_started_without_the_shim_is_noted_on_a_full_disk(small_disk):
-    """The note has its place since the file was made, whatever there was room for after that."""
+    """The space for this note is allocated when the file is made."""
     noted = 0
     for size in range(128, 352, 32):
         result, files = small_disk("products:10", "clear-environment", "spawn", "products:3", size=f"{size}k",
@@ -145,7 +145,7 @@ def test_a_program_that_is_started_without_the_shim_is_noted_on_a_full_disk(smal
 
 
 def test_a_full_btrfs_does_not_end_the_program(tmp_path):
-    """It writes elsewhere what is written again: a store into a page that the kernel has written back needs room."""
+    """btrfs writes changed data to another place, so a store into a page that the kernel has written back needs room."""
     image, disk = image_and_mount_point(tmp_path, "btrfs", "btrfs-progs", 120 << 20)
     script = """
     mount -o loop "$1" "$2" || exit
@@ -187,7 +187,7 @@ def test_a_folder_that_cannot_take_a_file_is_one_line(tmp_path, folder, code):
 
 
 def test_a_read_only_folder_is_one_line(tmp_path):
-    """By mounting it so, since permissions do not keep root out."""
+    """The folder is mounted read-only, because permissions do not keep root out."""
     script = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c",
               'mount -t tmpfs none "$0" && mount -o remount,ro "$0" || exit 77; "$@"', tmp_path]
     shim.need(subprocess.run([*script, "true"], capture_output=True, check=False).returncode == 0,
@@ -226,8 +226,8 @@ def test_a_file_size_limit_costs_events_and_raises_no_signal(tmp_path, first):
 
 
 def test_a_segment_that_was_cut_short_is_no_data_of_the_one_that_takes_its_place(tmp_path):
-    """Under the limit, 30,000 of a segment's 65,536 bytes are written. Its place is then free for a segment of rows or
-    of counters, which count on zeros."""
+    """Under the limit, 30,000 of a segment's 65,536 bytes are written. A segment of rows or counters may later take its
+    place, and expects zeros there."""
     log = tmp_path / "run.fp32rec"
     for segments in range(6, 10):
         log.unlink(missing_ok=True)

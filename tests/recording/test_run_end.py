@@ -14,7 +14,7 @@ from test_missing_recordings import family, files, log, only  # noqa: F401 (fixt
 from test_verify_bypasses import verify
 
 def run(log, program, script, prefix=(), options=(), **settings):
-    """Runs a script of the shell by `fp32shim run`, which waits for it. `{program}` is the path of `family`."""
+    """Runs a shell script by `fp32shim run`, which waits for it. `{program}` in the script is the path of `family`."""
     settings["LD_LIBRARY_PATH"] = shim.blas_directory("reference")
     script = script.replace("{program}", str(program))
     options = [*options, "--log", log] if log else options
@@ -78,7 +78,7 @@ def test_a_recording_that_was_removed_or_moved_away_is_missed(family, log, fate)
 
 
 def test_a_program_that_records_under_another_name_of_the_policy_is_missed(family, log, tmp_path):
-    """The policy names the log, and was edited between two programs of the run."""
+    """The policy names the log, and is edited between two programs of the run."""
     policy = tmp_path / "policy.toml"
     policy.write_text(f'schema = 1\n[log]\npath = "{log}"\n')
     run(None, family, f"'{{program}}' product; sed -i 's/run.fp32rec/other.fp32rec/' '{policy}'; '{{program}}' product",
@@ -149,7 +149,7 @@ def test_a_process_that_goes_on_after_its_run_is_a_doubt_until_it_has_ended(fami
     assert held
     fifo.write_text("\n")
     for process in held:
-        assert select.select([process], [], [], 600)[0]  # it has ended
+        assert select.select([process], [], [], 600)[0]  # the process has ended
         os.close(process)
     assert "run.1.fp32rec" in files(log) and "still run" not in doubts(verify(log))
 
@@ -209,6 +209,6 @@ def test_a_chroot_that_has_a_folder_of_the_logs_name_is_a_doubt(family, log, tmp
         shutil.copy(file, root / str(file)[1:])
     (root / str(log.parent)[1:]).mkdir(parents=True)
     run(log, family, f"'{{program}}' product; chroot '{root}' '{{program}}' product")
-    assert list((root / str(log.parent)[1:]).iterdir())  # it recorded there
+    assert list((root / str(log.parent)[1:]).iterdir())  # the program recorded in its own root folder
     result = verify(log)
     assert result.returncode == 3 and "folder of the recordings is another one or missing" in result.stdout

@@ -15,7 +15,7 @@ SETTINGS = {"nothing set": {"log": False}, "JSON": {"log": "run.jsonl"}, "record
 
 
 def bounds():
-    """[(action, settings, bytes)] of the table."""
+    """Yields (action, settings, bytes) for each row of the table."""
     table = re.search(r"\| in a signal handler \|(.*)\n\|[-| ]+\n((?:\|.*\n)+)", PAGE.read_text(encoding="utf-8"))
     columns = [column.strip() for column in table[1].strip(" |").split("|")]
     for line in table[2].splitlines():

@@ -42,7 +42,7 @@ def test_products_before_main_and_after_it_are_recorded(tmp_path, program):
 
 
 def test_libraries_may_come_and_go_while_new_decisions_are_recorded(tmp_path):
-    """Each looks at what is loaded."""
+    """Each new decision looks at the loaded libraries."""
     log = tmp_path / "run.fp32rec"
     result = record_beside_plain(f"loading:{shim.client('libfake_a.so')}", "sizes:3000", "stop-loading", log=log)
     assert said(result) == []
@@ -74,7 +74,7 @@ def test_a_signal_handler_that_multiplies_is_counted_once_and_disturbs_nothing(t
 
 @pytest.mark.parametrize("log", ["run.fp32rec", "run.jsonl"])
 def test_a_signal_handler_may_multiply_the_moment_its_thread_begins_to_read_the_settings(tmp_path, log):
-    """By a system call that is made there, which a filter turns into a signal."""
+    """A seccomp filter turns a system call that is made at this moment into a signal."""
     steps = ["trap-gettid", "products:3"]
     plain = shim.run("steps", *steps, preload=False, blas=None, check=False)
     shim.need("seccomp" not in plain.stderr, "no seccomp filters here")
@@ -84,7 +84,7 @@ def test_a_signal_handler_may_multiply_the_moment_its_thread_begins_to_read_the_
 
 @pytest.mark.parametrize("level", ["summary", "calls"])
 def test_a_thread_that_is_to_be_cancelled_ends_behind_its_product(tmp_path, level):
-    """Also the first one, which reads the settings: files are read where a thread can be cancelled."""
+    """This includes the thread's first product, which reads the settings from files, where a thread can be cancelled."""
     log, policy = tmp_path / "run.fp32rec", tmp_path / "policy.toml"
     policy.write_text("schema = 1\n")
     result = record("cancelled-threads:20", "products:3", log=log, level=level, timeout=600,
@@ -94,7 +94,7 @@ def test_a_thread_that_is_to_be_cancelled_ends_behind_its_product(tmp_path, leve
 
 
 def test_a_signal_handler_may_make_the_first_product_while_another_is_the_first(tmp_path):
-    """Whose settings are being read, on a stack of their own, when the signal comes."""
+    """The signal comes while the interrupted product reads the settings, on a separate stack."""
     log = tmp_path / "run.fp32rec"
     for _ in range(5):
         result = record("handler:200", log=log)
@@ -106,7 +106,7 @@ def test_a_signal_handler_may_make_the_first_product_while_another_is_the_first(
 
 @pytest.mark.parametrize("level", ["summary", "calls"])
 def test_a_signal_handler_may_leave_a_product_by_siglongjmp(tmp_path, level):
-    """The call that it leaves may be counted or not; every other one is counted once."""
+    """The abandoned call may be counted or not. Every other call is counted once."""
     left = max(20, REPEATS)
     log = tmp_path / "run.fp32rec"
     result = record(f"jumps:{left}", "products:100", log=log, level=level, timeout=LONG)
@@ -137,8 +137,8 @@ LEFT = [
 
 @pytest.mark.parametrize("level, log, settings, options", LEFT)
 def test_ten_thousand_jumps_out_of_products_leave_nothing_behind(tmp_path, level, log, settings, options):
-    """No blocked signal, no memory, no slot that nobody uses again. A jump makes the next calls below its place on the
-    stack take another slot, so chance decides how many slots there are, up to one for each of the program's depths."""
+    """No signal stays blocked, no memory is lost, and no slot becomes unusable. After a jump, calls deeper in the stack take
+    another slot, so chance decides how many slots there are, up to one for each of the program's depths."""
     (tmp_path / "policy.toml").write_text('schema = 1\n[[rule]]\nname = "small"\nprecision = "medium"\n'
                                           'when = { max_dim = "<=3" }\n')
     jumps = 10_000
@@ -160,9 +160,8 @@ def test_ten_thousand_jumps_out_of_products_leave_nothing_behind(tmp_path, level
 
 @pytest.mark.parametrize("log", ["stderr", "run.jsonl"])
 def test_a_decision_whose_first_call_was_left_is_shown_all_the_same(tmp_path, log):
-    """The first call takes longest, so a jump out of it is likely: by then the decision must be written, or not noted.
-
-    The program's last product completes, so the decision is shown once, however slow the machine is."""
+    """The first call takes longest, so a jump out of it is likely. If its decision is not written by then, a later call must
+    write it. The program's last product completes, so the decision is shown once, however slow the machine is."""
     for _ in range(10):
         result = record("20", program="left_products", log=None, cwd=tmp_path,
                         env={"FP32_MATMUL_LOG": log, "FP32_MATMUL_LOG_LEVEL": "summary"})

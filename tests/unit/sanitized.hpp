@@ -19,8 +19,7 @@ inline constexpr bool sanitized = __has_feature(address_sanitizer) || thread_san
 inline constexpr bool sanitized = thread_sanitized;
 #endif
 
-/// One in so many cases is tried where a test has many that are alike to a sanitizer, which looks at how memory is
-/// used.
+/// Where many cases of a test use memory alike, a sanitizer finds the same in all, so only one in this many is tried.
 inline constexpr int one_case_in = sanitized ? 11 : 1;
 
 }  // namespace fp32shim::test

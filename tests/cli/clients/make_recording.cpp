@@ -13,9 +13,10 @@
 // FUNCTION@FILE@LINE for Python, or PATH+OFFSET for a program; a `%` stands for the number of the decision. RESULT is
 // a number that stands for a call's result, which then has a fingerprint; calls take the results in turn; nan is a
 // result that is not finite. RESULT/OPERAND also has hashes of operands: of A the number OPERAND, and
-// RESULT/OPERAND/ROWS a hash of the rows of a row-major result. The program prints
-// the path of the file; with --stay it then waits until its standard input ends. ROWS: number of distinct decisions
-// that fit into the recording. The other options replace facts about the process.
+// RESULT/OPERAND/ROWS a hash of the rows of a row-major result.
+//
+// The program prints the path of the file; with --stay it then waits until its standard input ends. --rows gives the
+// number of distinct decisions that fit into the recording. The other options replace facts about the process.
 #include <poll.h>
 #include <unistd.h>
 

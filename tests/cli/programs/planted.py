@@ -36,7 +36,7 @@ FUNCTIONS = ("one", "two", "three")
 
 @dataclasses.dataclass(frozen=True)
 class Planted:
-    """A program: its text after HEAD, and each set of functions that is a right answer for "these must stay exact"."""
+    """A program: its text after HEAD, and the right answers, each of which is a set of functions that must stay exact."""
 
     text: str
     answers: tuple = ()
@@ -49,9 +49,9 @@ def keep(*names):
 
 NOTHING = (frozenset(),)
 COMPARED = ("--compare", "out", "--rtol", "1e-3")
-# X and Y are replaced by two of the three functions, Z by the last one, so that each place is the culprit once.
+# variants() replaces X, Y and Z by the three functions in turn, so that each function is the culprit once.
 SEARCHED = {
-    # Kept results.
+    # Programs that keep results of earlier runs.
     "kept_in_a_file": Planted("""
 two(), one(), three()
 if not os.path.exists("kept.npy"): np.save("kept.npy", X())
@@ -91,7 +91,7 @@ if not os.path.exists("kept.npy"): np.save("kept.npy", C)
 Y(), Z()
 sys.exit(is_off(np.load("kept.npy")))
 """, keep("X")),
-    # Ways through the program.
+    # Programs whose results decide what they do next.
     "stops_after_a_time": Planted("""
 Z()
 end = time.time() + 0.3
@@ -321,7 +321,7 @@ print("0:00:%02d" % (time.time() - began), 1.5)
 
 
 def variants(planted):
-    """The same program with each function in the role of X."""
+    """Yields the same program with each function in the role of X."""
     for first, second, third in itertools.islice(itertools.permutations(FUNCTIONS), 0, 6, 2):
         roles = {"X": first, "Y": second, "Z": third}
 
@@ -350,7 +350,7 @@ def ask(tmp_path):
 
 
 def reason_in(result):
-    """Why a command came to no conclusion; it has to say so."""
+    """Returns the line in which a command says why it came to no conclusion."""
     lines = [line for line in result.lines if line.startswith("fp32shim ") and ": run " not in line]
     assert lines, result.stderr
     return lines[-1]
@@ -414,7 +414,7 @@ def test_no_place_is_blamed_for_numbers_that_differ_by_chance(planted, ask):
 
 LOWERED = 'low = {**os.environ, "FP32_MATMUL_PRECISION": "medium", "FP32_MATMUL_CPU": "emulate"}\n'
 AGAIN = "subprocess.check_call([sys.executable, sys.argv[0], {word}], env=low)"
-# A program that multiplies below FP32 in some process. X is the product that does; the words are for it started again.
+# A program that multiplies below FP32, by the product X, in some process. It starts itself again with words in sys.argv.
 PROCESSES = {
     "a_child": "X() if sys.argv[1:] else (Y(), " + AGAIN.format(word="'child'") + ")",
     "a_child_of_a_program_without_products": "X() if sys.argv[1:] else " + AGAIN.format(word="'child'"),

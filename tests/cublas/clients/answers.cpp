@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* file_variable = "CLIENT_ANSWERS";
 
-/// Returns this process's environment without the library, and without what the tests expect of it.
+/// Returns this process's environment without the shim, and without what the tests expect of the shim.
 std::vector<std::string> environment_of_child(const std::string& file) {
     std::vector<std::string> entries = {file_variable + ("=" + file)};
     for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -33,7 +33,7 @@ std::vector<std::string> environment_of_child(const std::string& file) {
     return entries;
 }
 
-/// Runs the tests of this program that call check_answer(), in a process without the library.
+/// Runs the tests of this program that call check_answer(), in a process without the shim.
 void run_without_library(const std::string& file) {
     std::vector<std::string> words = {"/proc/self/exe", "--gtest_filter=*OfAnEmptySizeMultipliesNothing*"};
     std::vector<std::string> entries = environment_of_child(file);

@@ -14,7 +14,7 @@
 // Images are read to memory that is overwritten and freed after the load:
 //   load:FILE load_ex:FILE fatbin:FILE     cuModuleLoadData, cuModuleLoadDataEx, cuModuleLoadFatBinary by a wrapper
 //   library:FILE library_fatbin:FILE       cuLibraryLoadData, also by a wrapper
-// Others:
+// Other loads:
 //   file:FILE library_file:FILE            the driver reads the file
 //   static static_library                  text of PTX in the program's data, with the kernel `static_kernel`
 // Look-ups set the functions that later steps launch:
@@ -40,7 +40,7 @@
 //   unseen_load:FILE unseen_get:NAME unseen_launch:N
 // By libunseen_lookup.so, which looks the driver's function up by dlsym: unseen_lookup_launch:N
 // By libdriver_variables.so, which has a variable with the function's name: variable_launch:N
-// And: gemm:N (cublasSgemm), capture_gemm:N, sync, unload, fork (a child does the rest, the parent waits for it)
+// Other steps: gemm:N (cublasSgemm), capture_gemm:N, sync, unload, fork (a child does the rest, the parent waits)
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -61,7 +61,7 @@
 
 #include "simple_product.hpp"
 
-// Exported names.
+// Functions of the driver, by the names that it exports.
 #define KERNELS_FUNCTIONS(F)             \
     F(cuModuleLoad)                      \
     F(cuModuleLoadData)                  \
@@ -93,7 +93,7 @@
     F(cuGraphExecUpdate_v2)              \
     F(cuGraphExecDestroy)                \
     F(cuGraphDestroy)
-// Those that have a form for the thread's own default stream.
+// Functions that also have a form for programs whose default stream is the thread's own.
 #define KERNELS_LAUNCHES(F)         \
     F(cuLaunchKernel)               \
     F(cuLaunchKernelEx)             \
@@ -101,7 +101,7 @@
     F(cuGraphInstantiateWithParams) \
     F(cuGraphLaunch)
 
-// Null in a program that is not linked with the driver.
+// These are null in a program that is not linked with the driver.
 #define WEAK(name) extern "C" decltype(::name) name __attribute__((weak));
 KERNELS_FUNCTIONS(WEAK)
 KERNELS_LAUNCHES(WEAK)
@@ -201,7 +201,7 @@ class Unseen {
     }
 };
 
-// As nvcc writes it: fatbinary_section.h of the CUDA toolkit.
+// The wrapper of a fatbin that nvcc writes, as declared in fatbinary_section.h of the CUDA toolkit.
 struct FatbinWrapper {
     std::uint32_t magic = 0x466243b1;
     std::uint32_t version = 1;
@@ -451,7 +451,7 @@ class Program {
         return exec_;
     }
 
-    // The next replay makes a new one, since the graph changes.
+    // Called when the graph changes. The next replay makes a new executable.
     void drop_executable() {
         if (exec_ != nullptr) require(driver_.cuGraphExecDestroy(exec_), "cuGraphExecDestroy");
         exec_ = nullptr;

@@ -389,8 +389,8 @@ class LtProduct {
     }
 
     Request request_;
-    std::vector<DeviceMemory> arrays_;  ///< arrays of grouped layouts: for each, rows, columns, leading dimensions,
-                                        ///< pointers
+    /// Arrays of grouped layouts: for each, rows, columns, leading dimensions, pointers.
+    std::vector<DeviceMemory> arrays_;
     std::vector<Problem> problems_;
     std::vector<unsigned char> c_before_;
     std::vector<double> bias_;

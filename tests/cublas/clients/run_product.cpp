@@ -255,9 +255,8 @@ void check_description(const Device& device, const ProductCase& product, const V
         EXPECT_EQ(decision["compute_capability"], device.compute_capability());
     }
     EXPECT_EQ(decision["batch"], variant.batch);
-    if (product.batching == Batching::groups && variant.batch == 0)
-        return;  // without groups there are no sizes or
-                 // options
+    // Without groups there are neither sizes nor options.
+    if (product.batching == Batching::groups && variant.batch == 0) return;
     const std::int64_t order = variant.side == 'L' ? variant.m : variant.n;
     EXPECT_EQ(decision["m"], is_rank_k(operation) ? variant.n : variant.m);
     EXPECT_EQ(decision["n"], variant.n);

@@ -16,8 +16,7 @@ struct Variant {
     std::int64_t batch = 1;
     bool device_scalars = false;
     bool zero_beta = false;  ///< beta is 0, and C is full of NaN before the call
-    bool small_a = false;    ///< A is at the lower end of float32's range, where the last of three BFloat16 parts
-                             ///< underflows
+    bool small_a = false;    ///< A is so small that the last of three BFloat16 parts underflows
 
     std::string text() const;
     bool multiplies(Operation operation) const;  ///< true: no size that the operation uses is zero

@@ -3,8 +3,8 @@
 //
 //   CLIENT_LOG=FILE              the decision log of this process; unset if there is no shim
 //   CLIENT_EXPECT=FORMAT         the policy's format: fp32, tf32, bf16, bf16x9, or native; unset: unknown
-//   CLIENT_EXACT=1               the library always uses the permitted format, or the one that CLIENT_USES names for
-//   it CLIENT_USES=bf16=tf32,…      formats that the library uses where lower ones are permitted
+//   CLIENT_EXACT=1               the library always uses the permitted format, or the one in CLIENT_USES
+//   CLIENT_USES=bf16=tf32,…      formats that the library uses where lower ones are permitted
 //   CLIENT_ASSUME_ALIGNED=1      the policy also lowers batches of pointers
 //   CLIENT_LOWERS_SOLVES=1       the policy also lowers solves
 //   CLIENT_MATH_MODE=N           cublasMath_t of the handle

@@ -26,7 +26,7 @@ class Device:
         self.tf32 = False
 
     def multiply(self, a, b):
-        """Row-major matrices, each or both a batch."""
+        """Multiplies row-major matrices. Each operand may be a batch."""
         if _FAULT == "crashes":
             os.abort()
         if _FAULT == "cannot":

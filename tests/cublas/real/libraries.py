@@ -31,7 +31,7 @@ class Libraries:
 
 
 def _candidates():
-    """Per name that tests use: the directories where that library may be, and why it may be missing."""
+    """Returns, for each name that tests use, the directories where that library may be, and why it may be missing."""
     homes = [os.environ.get("CUDA_PATH"), os.environ.get("CUDA_HOME"), "/usr/local/cuda"]
     if include := os.environ.get("FP32SHIM_CUDA_INCLUDE"):
         homes.insert(0, pathlib.Path(include).parent)
@@ -50,7 +50,7 @@ NAMES = list(_candidates())
 
 @functools.cache
 def find(name):
-    """The libraries of that name; None where they are not installed."""
+    """Returns the libraries of that name, or None if they are not installed."""
     major, directories, _ = _candidates()[name]
     for directory in directories:
         found = Libraries(directory, major)
@@ -60,7 +60,7 @@ def find(name):
 
 
 def get(name):
-    """The libraries of that name; skips the test where they are not installed."""
+    """Returns the libraries of that name. Skips the test if they are not installed."""
     found = find(name)
     need(found, _candidates()[name][2])
     return found
@@ -68,7 +68,7 @@ def get(name):
 
 @functools.cache
 def exports(path):
-    """{name: version node, or ""} of everything that a library defines for others."""
+    """Returns the symbols that a library defines for others: {name: version node, or ""}."""
     listing = subprocess.run([tool("nm", "binutils"), "-D", "--defined-only", "--with-symbol-versions", path],
                              check=True, capture_output=True, text=True).stdout
     found = re.findall(r"^\S+ ([A-Za-z]) ([^@\s]+)(?:@+(\S+))?$", listing, re.MULTILINE)

@@ -21,7 +21,7 @@ int cublasSetMathMode(void* handle, int mode) {
     return handle == NULL;
 }
 
-// Their arguments do not matter.
+// These leave out their other arguments, which they would ignore.
 int cublasSgemm_v2(void* handle) { return handle == NULL; }
 int cublasGemmEx(void* handle) { return handle == NULL; }
 int cublasSsyrk_v2(void* handle) { return handle == NULL; }

@@ -23,7 +23,7 @@ struct Environment {
     bool compute = true;               // STAND_IN_KERNELS=compute|none: false if kernels compute nothing
     bool finds_algorithms = true;      // STAND_IN_SEARCHES=none: the heuristic of cublasLt finds nothing
     int split_id = 3;                  // STAND_IN_SPLIT_K=ID:PARTS:SCHEME: algorithm 3 is called ID, and it
-    int split_k = 2;                   // splits sums into so many parts,
+    int split_k = 2;                   // splits sums into PARTS parts,
     unsigned split_reduction = 2;      // which it adds by this cublasLtReductionScheme_t,
     bool splits_all_types = false;     // and it exists for all types
     std::map<std::string, std::string> assume;  // STAND_IN_ASSUME=row=answer,row=answer: answers to rows of

@@ -28,12 +28,14 @@ std::optional<Format> permitted_format(const Request& request);
 // Returns true if a float64 product may be emulated by products of fixed-point numbers.
 bool emulates_float64(const Request& request);
 
-// Returns how such a product is emulated under the settings of a handle or descriptor; nullopt: they are invalid.
+// Settings of a handle or descriptor for the emulation of float64 products.
 struct MantissaSettings {
     int control = CUDA_EMULATION_MANTISSA_CONTROL_DYNAMIC;
     int most_bits = 0;
     int offset = 0;
 };
+
+// Returns how a float64 product is emulated under these settings; nullopt: they are invalid.
 std::optional<Emulation> emulation_of(const MantissaSettings& settings);
 
 }  // namespace stand_in

@@ -28,7 +28,7 @@ exec bash -c "$2"
 
 
 def install():
-    """Puts this build and the files of the page to where the page says."""
+    """Puts this build and the files of the page where the page says."""
     shim.need((FOLDER / "made-by").exists(), f"{FOLDER} was not made: tests/nightly.sh deploy")
     subprocess.run([shim.tool("cmake"), "--install", shim.BUILD, "--prefix", ROOT / "usr/local", "--strip"], check=True,
                    stdout=subprocess.DEVNULL)
@@ -39,7 +39,7 @@ def install():
 
 
 def inside(script, timeout=600):
-    """The lines that the script prints, on stderr too. The end of the script ends all that it has started."""
+    """Runs a script. Returns the lines that it prints, on stderr too. Its end also ends the processes that it started."""
     done = subprocess.run(["unshare", "--mount", "--pid", "--fork", "--uts", "--net", "--ipc", "--kill-child",
                            "bash", "-euc", ENTER, "enter", FOLDER, script], timeout=timeout, text=True, check=False,
                           env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"},

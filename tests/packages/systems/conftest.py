@@ -10,7 +10,7 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parent), str(pathlib.Path(_
 
 @pytest.fixture
 def scratch(tmp_path):
-    """A folder for copies of systems, which take some 300 MB each: removed at once."""
+    """A folder for copies of systems, which take some 300 MB each. It is removed right after the test."""
     yield tmp_path
     for copy in tmp_path.iterdir():
         shutil.rmtree(copy)

@@ -28,13 +28,13 @@ exec chroot "$@"
 
 
 class DebianRoot:
-    """A system of its own: its folder, and programs run in it as root."""
+    """The folder of a bare Debian system, and methods that run programs in it as root."""
 
     def __init__(self, folder, foreign):
         self.folder, self.foreign = folder, foreign
 
     def run(self, *words, check=True, **variables):
-        """Runs a program there, with nothing of this process's environment. Mounts end with it."""
+        """Runs a program in the system, with nothing of this process's environment. Its mounts vanish when it ends."""
         if self.foreign:
             start = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", BY_QEMU + INSIDE, "sh",
                      QEMU_RULE + shim.tool("qemu-aarch64-static", "qemu-user-static") + ":F"]
@@ -47,13 +47,13 @@ class DebianRoot:
         return done
 
     def names(self):
-        """Returns the paths of all files and folders there, without those of mounted file systems."""
+        """Returns the paths of all files and folders of the system, without those of mounted file systems."""
         found = self.run("find", "/", "-xdev", "-not", "-path", "/proc/*")
         return set(found.stdout.splitlines())
 
 
 def make_root(release, architecture):
-    """Returns the folder of the bare system of this release; makes it where that was not done yet."""
+    """Returns the folder of the bare system of this release. Makes the system if it does not exist yet."""
     folder = MADE / f"{release}-{architecture}"
     if (folder / "made").exists():
         return folder

@@ -20,7 +20,7 @@ def text_of(*words):
 
 
 def expect_needs_of_an_old_c_library(folder):
-    """The library and the programs below the folder need nothing but the C library, of version 2.17 or older."""
+    """Checks that the library and the programs below the folder need only a C library of version 2.17 or older."""
     files = [*folder.rglob("libfp32shim.so"), *folder.rglob("bin/fp32shim"), *folder.rglob("libexec/fp32shim/gpu-check")]
     assert len(files) == 3
     for file in files:

@@ -34,7 +34,7 @@ def bookworm(tmp_path_factory):
 
 @pytest.fixture
 def root(bookworm):
-    """Debian 12 with the package."""
+    """A Debian 12 system with the package installed."""
     install(bookworm)
     yield bookworm
     (bookworm.folder / "etc/ld.so.preload").unlink(missing_ok=True)
@@ -42,7 +42,7 @@ def root(bookworm):
 
 
 def contents(root):
-    """All files with mode, owner and content, but for those in which dpkg notes its doings."""
+    """Returns mode, owner and content of all files, except for those in which dpkg records its actions."""
     notes = ("var/lib/dpkg/", "var/log/", "var/cache/")
     found = {}
     for file in root.folder.rglob("*"):
@@ -55,7 +55,7 @@ def contents(root):
 
 
 def preloaded(root, command="fp32shim"):
-    """The library that the command preloads."""
+    """Returns the library that the command preloads."""
     return root.run(command, *ECHO).stdout.strip()
 
 
@@ -123,7 +123,7 @@ def test_without_that_every_program_would_complain(root):
 
 
 def test_a_list_that_cannot_be_replaced_keeps_the_package(root):
-    """A container's host may mount it."""
+    """An example is a list that a container's host has mounted."""
     preload = root.folder / "etc/ld.so.preload"
     preload.write_text(f"{LIBRARY}\n")
     mounted = "mount --bind /etc/ld.so.preload /etc/ld.so.preload && dpkg --remove fp32shim"

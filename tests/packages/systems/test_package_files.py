@@ -13,7 +13,7 @@ from packages import (archive, debian_package, expect_needs_of_an_old_c_library,
 
 @pytest.fixture(params=[unpack_debian_package, unpack_archive, unpack_wheel], ids=["deb", "tar.gz", "wheel"])
 def unpacked(request, tmp_path):
-    """The folder of each package's files in turn."""
+    """The folder with the files of one package; each package in turn."""
     return request.param(tmp_path)
 
 

@@ -27,7 +27,7 @@ def wheel(processor):
 
 
 def bare_system_with_numpy(release, folder, numpy, architecture="amd64"):
-    """Returns a bare system that has numpy in the virtual environment /venv, and the wheel of ours in /tmp."""
+    """Returns a bare system that has numpy in the virtual environment /venv, and fp32shim's wheel in /tmp."""
     root = debian_root(release, folder, architecture)
     processor = {"amd64": "x86_64", "arm64": "aarch64"}[architecture]
     for file in wheel(processor), numpy(PYTHON_OF[release], processor):

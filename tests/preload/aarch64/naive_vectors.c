@@ -42,5 +42,5 @@ double dsdot_(const int* n, const float* x, const int* incx, const float* y, con
     return sdot_(n, x, incx, y, incy);
 }
 
-/// The shim asks it how wide integers are.
+/// The shim calls this routine to find the width of the library's integers.
 int isamax_(const int* n, const float* x, const int* incx) { return *n < 1 ? 0 : x[0] < x[*incx] ? 2 : 1; }

@@ -1,9 +1,7 @@
 // Forks at difficult moments.
 //
 //   forks busy      50 times while another thread is inside products; each child multiplies once
-//   forks inside    in the middle of a product (fake_blas.c's hook); parent and child both return from the product
-//   and
-//                   continue
+//   forks inside    in the middle of a product (fake_blas.c's hook); parent and child both finish it and continue
 
 #include <pthread.h>
 #include <stdatomic.h>

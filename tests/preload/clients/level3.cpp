@@ -23,7 +23,7 @@
 using Char = const char*;
 using Int = const blas_int*;
 
-// N, CBLAS: make names of the type; T: its C type; S: type in which CBLAS takes a scalar.
+// N and CBLAS make names of functions of the type, T is its C type, and S the type in which CBLAS takes a scalar.
 #define DECLARE(N, CBLAS, T, S)                                                                                      \
     void N(gemm_)(Char, Char, Int, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);             \
     void N(symm_)(Char, Char, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);                  \

@@ -75,7 +75,7 @@ __attribute__((noinline)) static void multiply(struct results* to, blas_int n) {
     strmm_("L", "U", "N", "N", &few, &few, &one, a, &few, to->in_place, &few);
     cgemm_("N", "N", &half_of_few, &half_of_few, &half_of_few, a, a, &half_of_few, b, &half_of_few, b, to->complex,
            &half_of_few);
-    if (n == small)  // a library that computes with threads of its own does not survive all that large ones meet here
+    if (n == small)  // the library makes these; large ones by its own threads would not survive every limit
         dgemm_("N", "T", &few, &few, &few, &wide_one, wide_a, &few, wide_b, &few, &wide_half, to->wide, &few);
 }
 
@@ -95,7 +95,7 @@ static blas_int size = small, large_here = 90;
 
 // ---- stacks
 
-/// Those whose results need most stack where they are computed in a fixed order: copies and sums are there.
+/// Makes the products with vectors that need most stack in a fixed order, where copies and sums are on the stack.
 static void multiply_vectors(void) {
     enum { order = 200 };
     static double square[2 * order * order], x[6 * order], y[6 * order];

@@ -10,7 +10,8 @@
 
 static void say_error(const char* what) {
     const char* error = dlerror();
-    // Leaves out the object of a look-up without a handle: under the shim, that is the shim.
+    // Leaves out the object, with which the message begins. It is the caller of dlsym, under the shim the shim
+    // itself.
     const char* problem = error ? strstr(error, ": ") : NULL;
     printf("%s: dlerror%s\n", what, problem ? problem : ": (none)");
 }

@@ -1,5 +1,5 @@
-// Loads libraries/own_variables.c twice, each for itself. Each library must see its own variables. Defined with
-// FUNCTION, calls the function ddot of another library, which is bound only then. Arguments: the two libraries.
+// Loads two libraries made from libraries/own_variables.c. Each must see its own variables. Compiled with FUNCTION,
+// also calls the function ddot of another library, which is bound only then. Arguments: the two libraries.
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -13,7 +13,7 @@ int main(int count, char** libraries) {
         if (library == NULL) return fprintf(stderr, "%s\n", dlerror()), 2;
         const double* const variable = dlsym(library, "ddot");
         printf("%g\n", *variable);
-#ifndef FUNCTION  // it would be what the library's own references are bound to
+#ifndef FUNCTION  // otherwise the libraries' references to ddot are bound to the function
         double (*sum)(void) = (double (*)(void))dlsym(library, "sum_of_variables");
         printf("%g\n", sum());
 #endif

@@ -2,7 +2,8 @@
 // unloaded.
 //
 //   passed_pointer THREADS LIBRARY_A LIBRARY_B FILLER     100 rounds: opens A or B, multiplies once in each thread,
-//   and closes it by the C library's own dlclose, which the shim does not see; FILLER takes its place in memory
+//                                                         and closes it by the C library's own dlclose, which the
+//                                                         shim does not see; FILLER takes its place in memory
 //   passed_pointer kept BLAS LIBRARY_B BLAS_OF_B FILLER   B returns the pointer and is closed; its BLAS stays
 //
 // Prints the number of wrong products. Those of A's BLAS have the mark 1000, those of B's 2000.

@@ -235,8 +235,8 @@ static void signals() {
     push_scope =
         reinterpret_cast<int (*)(const char*, const char*, const char*)>(dlsym(RTLD_DEFAULT, "fp32shim_push_scope"));
     pop_scope = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_pop_scope"));
-    nvtxRangePushA("first");  // done first, since a handler that interrupts the first call of NVTX would wait for
-                              // that call for ever
+    // The first call of NVTX comes before the handlers, since one that interrupted it would wait for it for ever.
+    nvtxRangePushA("first");
     nvtxRangePop();
     for (void (*handler)(int) : {close_more_than_is_open, open_more_than_it_closes}) {
         struct sigaction action {};

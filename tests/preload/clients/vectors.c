@@ -162,7 +162,7 @@ static int cblas_diag(char letter) { return letter == 'N' ? 131 : 132; }
                         }                                                                                           \
                     }                                                                                               \
     }                                                                                                               \
-    /* A function of two vectors, or of one, that returns a T. */                                                   \
+    /* Calls a function of two vectors, or of one, that returns an E. */                                            \
     static void p##dots(const char* form, const char* base, int is_by_pointer) {                                    \
         char name[64];                                                                                              \
         void* const f = find(form, base, name);                                                                     \

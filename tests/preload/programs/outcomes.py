@@ -23,13 +23,13 @@ EIGENSOFT = "/usr/share/doc/eigensoft/examples/EIGENSTRAT/example"
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    needs: str     # a file, or a command, that its package has
-    command: str   # of the shell, in a folder with the files of PLACE
+    needs: str     # a file or a command of the program's package
+    command: str   # command of the shell, which runs in a folder with the files of PLACE
     verdict: str = "Shown"
-    with_times: bool = True  # its output has times, sizes of memory and the like
+    with_times: bool = True  # true if the output has times, sizes of memory and the like
 
 
-# The verdict is that with OpenBLAS's LAPACK.
+# The verdict of each program is the one with OpenBLAS's LAPACK.
 PROGRAMS = {
     "R": Program("Rscript", "Rscript r.R", with_times=False),
     "R packages": Program("/usr/lib/R/site-library/lme4", "Rscript r_packages.R", "Inconclusive", False),
@@ -66,13 +66,13 @@ TIMES = re.compile(r"\b(times?|seconds?|elapsed|date|pid|process id|cpu|cpu-time
                    r":\d\d\b|\(real\)|MHz|Mb |Mbytes|\b20[2-9]\d\b|ratio",
                    re.IGNORECASE)
 NEWER, OLDER = "Haswell", "Nehalem"
-# By the LAPACK: the BLAS, and the kernel of OpenBLAS. OpenBLAS's LAPACK calls some products within itself.
+# For each LAPACK, the BLAS and the kernel of OpenBLAS. OpenBLAS's LAPACK calls some products within itself.
 SETTINGS = {"own": (("openblas", NEWER), ("openblas", OLDER)),
             "reference": (("openblas", NEWER), ("openblas", OLDER), ("blis", NEWER))}
 
 
 def start(program, lapack, blas, kernel, folder, with_mode):
-    """The lines of the program's output, and its exit status."""
+    """Runs a program. Returns the lines of its output, and its exit status."""
     shutil.copytree(PLACE, folder)
     (folder / "recordings").mkdir()
     libraries = [shim.SYSTEM_LIBRARIES / "lapack"] if lapack == "reference" else []
@@ -83,14 +83,14 @@ def start(program, lapack, blas, kernel, folder, with_mode):
         words = [COMMAND, "run", "-q", "--reproducible", "--log", folder / "recordings/%p.fp32rec", "--", *words]
     done = subprocess.run(words, env=variables, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           errors="backslashreplace", timeout=600, check=False)
-    # Debian's OpenBLAS has each function twice, which a line says if Cython passes it on by a pointer.
+    # Debian's OpenBLAS has each function twice. The shim prints a line about that if Cython passes a function by pointer.
     assert "fp32shim:" not in re.sub("fp32shim: several libraries provide .*", "", done.stderr), done.stderr
     lines = done.stdout.replace(str(folder), "").splitlines()
     return [line for line in lines if not (program.with_times and TIMES.search(line))], done.returncode
 
 
 def table_of_the_page():
-    """What docs/reproducible.md says: by program, without the mode, and with it for each LAPACK."""
+    """Returns the table of docs/reproducible.md: for each program, without the mode, and with it for each LAPACK."""
     found = {}
     for line in (shim.ROOT / "docs/reproducible.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

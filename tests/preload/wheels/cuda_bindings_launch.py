@@ -14,7 +14,7 @@ PTX = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry %s() { ret
 
 
 def checked(answer):
-    """What a function of the driver answered, without its status."""
+    """Checks the status of a function of the driver. Returns the function's other results."""
     status, *values = answer
     assert status == driver.CUresult.CUDA_SUCCESS, status
     return values[0] if len(values) == 1 else tuple(values)

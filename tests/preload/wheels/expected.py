@@ -10,8 +10,8 @@ import platform
 import processor
 
 UMATH = "_multiarray_umath.*"
-OPENBLAS64 = "libscipy_openblas64_-*.so"  # numpy's own, with 64-bit integers
-OPENBLAS32 = "libscipy_openblas-*.so"     # scipy's own, with 32-bit integers
+OPENBLAS64 = "libscipy_openblas64_-*.so"  # the OpenBLAS in numpy's wheel, with 64-bit integers
+OPENBLAS32 = "libscipy_openblas-*.so"     # the OpenBLAS in scipy's wheel, with 32-bit integers
 TORCH = "libtorch_cpu.so libtorch_cpu.so"  # MKL is linked into torch, so the caller is also the provider
 FAISS_OPENBLAS = "libopenblaso-*.so*"
 
@@ -21,7 +21,7 @@ class Some(tuple):
 
 
 def after_medium(pattern):
-    """What is seen of a product after torch's own `medium`: oneDNN multiplies there where the processor has AVX-512."""
+    """Returns what is seen of a product under torch's own `medium`, where oneDNN multiplies if the processor has AVX-512."""
     return [] if processor.has("avx512bw") or platform.machine() != "x86_64" else [pattern]
 
 

@@ -29,7 +29,7 @@ def gradients(model):
 
 
 def outside(size):
-    """A product of this size that belongs to no module."""
+    """Multiplies matrices of this size outside of all modules."""
     torch.mm(torch.ones(size, 3), torch.ones(3, size))
 
 
@@ -54,7 +54,7 @@ class Model(nn.Module):
 
 
 def graph_of(tensor):
-    """Names of all nodes and their edges, in one order."""
+    """Returns the names of all nodes and their edges, in a fixed order."""
     numbers, lines, todo = {}, [], [tensor.grad_fn]
     while todo:
         node = todo.pop()
@@ -300,7 +300,7 @@ def scenario_nothing_is_kept():
 
 
 def scenario_outputs():
-    """Nodes are found in dicts, dataclasses and tuples, and for a loss that a module computes."""
+    """Nodes are found through dicts, dataclasses and tuples, and for a loss that a module computes."""
     import dataclasses
 
     @dataclasses.dataclass
@@ -331,7 +331,7 @@ def scenario_scripts():
 
 
 def compiled(warn, make):
-    """Compiles a model for two sizes; returns all that torch says of it."""
+    """Compiles a model, and runs it at two sizes. Prints its graphs, and what torch says about them."""
     import torch._dynamo
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
@@ -397,7 +397,7 @@ def scenario_compiled_autograd():
 
 
 class Twice(nn.Module):
-    """A view whose base is changed in place, and outputs that are changed in place by the caller."""
+    """Has a view whose base is changed in place, and outputs that the caller changes in place."""
 
     def __init__(self):
         super().__init__()
@@ -445,7 +445,7 @@ def scenario_deep():
 
 
 def work(way):
-    """The program of a worker process."""
+    """Runs in a worker process."""
     nn.Linear(8, 271)(torch.ones(5, 8))
     print("worker", way, flush=True)
 

@@ -28,7 +28,7 @@ def inverse_fourth_root(matrix):
 
 
 def check(matrix, root):
-    """How far root^4 matrix is from the identity, in double precision."""
+    """Computes in double precision how far root^4 matrix is from the identity."""
     global worst
     residual = torch.linalg.matrix_power(root, 4) @ matrix - torch.eye(len(matrix), dtype=torch.double)
     worst = max(worst, residual.abs().max().item())

@@ -53,13 +53,13 @@ def command_of(suite, report):
 
 
 def processor_seconds():
-    """Of all children that have ended."""
+    """Returns the processor time of all children that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def run_suite(suite, under_shim):
-    """(outcome of each test, processor seconds, elapsed seconds)."""
+    """Runs a test suite. Returns (outcome of each test, processor seconds, elapsed seconds)."""
     with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as scratch:
         report = pathlib.Path(scratch, "report.xml")
         variables = shim.environment(precision="native" if under_shim else None,
@@ -80,7 +80,7 @@ def run_suite(suite, under_shim):
 
 
 def read_outcomes(report):
-    """{test: passed, failure, error or skipped}; names that occur several times are numbered."""
+    """Returns {test: passed, failure, error or skipped}. Names that occur several times are numbered."""
     outcomes = {}
     for case in xml.etree.ElementTree.parse(report).iter("testcase"):
         base = name = f"{case.get('classname')}::{case.get('name')}"
@@ -104,7 +104,7 @@ def differences(without, under):
 
 
 class Comparison:
-    """Of one suite: alternating runs, so that both sides see the same machine."""
+    """Runs of one suite with and without the shim, in turn, so that both sides see the same machine."""
 
     def __init__(self, name, suite):
         self.name, self.suite = name, suite
@@ -133,7 +133,7 @@ class Comparison:
 
 
 def times(comparisons, kind):
-    """Sums of medians: without the shim, under it, and their ratio."""
+    """Returns sums of medians: without the shim, under it, and their ratio."""
     without, under = (sum(statistics.median(getattr(each, kind)[side]) for each in comparisons)
                       for side in (False, True))
     return f"{without:9.1f} {under:8.1f} {under / without:6.3f}"

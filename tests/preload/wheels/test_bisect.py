@@ -18,7 +18,7 @@ def command(*words, folder):
 
 
 def culprits_of(script, folder):
-    """The texts of the lines that stay exact, each once whatever its sizes. Under that policy, the script is acceptable."""
+    """Returns the texts of the lines that bisect keeps exact. Checks that the script is acceptable under that policy."""
     program = [sys.executable, HERE / script]
     done = command("bisect", "--cpu", "emulate", "--format", "json", "--", *program, folder=folder)
     assert done.returncode == 0, done.stderr

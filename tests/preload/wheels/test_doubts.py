@@ -53,7 +53,7 @@ JAX = """
 
 
 def errors_and_doubts(tmp_path, program):
-    """The relative error of each product of a pinned run, and the names of the doubts that `verify` has of that run."""
+    """Returns the relative error of each product of a pinned run, and the names of the doubts that `verify` has about it."""
     words = f"import json\nerrors = {{}}\n{textwrap.dedent(program)}"
     words += "print(json.dumps({str(name): float(error) for name, error in errors.items()}))"
     recording = tmp_path / "run.fp32rec"

@@ -110,7 +110,7 @@ PROGRAM = """
 
 @pytest.fixture
 def run(tmp_path):
-    """Runs a part of the program under --pin. Returns what it did, and its recordings."""
+    """Runs a part of the program under --pin. Returns its result, and its recordings."""
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(PROGRAM))
     (tmp_path / "log").mkdir()
@@ -124,7 +124,7 @@ def run(tmp_path):
 
 
 def verify(*recordings):
-    """The verdict, its doubts as one text, and the names of the bypasses that are a doubt."""
+    """Returns the verdict, its doubts as one text, and the names of the bypasses that are a doubt."""
     done = subprocess.run([COMMAND, "verify", "--at-least", "fp32", "--format", "json", *recordings], capture_output=True,
                           text=True, check=False, env=shim.environment())
     verdict = json.loads(done.stdout)

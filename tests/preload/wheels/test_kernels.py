@@ -22,7 +22,7 @@ COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32
 
 @pytest.fixture(scope="session")
 def cache(tmp_path_factory):
-    """What Triton compiled: its own helper, and kernels."""
+    """The cache with what Triton has compiled: its own helper, and kernels."""
     return tmp_path_factory.mktemp("triton")
 
 
@@ -34,7 +34,7 @@ def run(script, *words, cache=None, compute_capability="9.0", more=None, **keywo
         need(shutil.which("gcc") and pathlib.Path(sysconfig.get_path("include"), "Python.h").exists(),
              "Triton needs gcc and the headers of Python")
     folder = cache or keywords.pop("folder")
-    packages = folder / "site-packages"  # so that the line that launches is the program's, and not Triton's
+    packages = folder / "site-packages"  # by this name, Triton's frames are those of a package, and not the program's
     if not packages.exists():
         packages.symlink_to(KERNELS)
     counts = folder / "launches"

@@ -37,12 +37,12 @@ def run(scenarios, has_paths):
 
 
 def parts(result):
-    """What each scenario printed."""
+    """Returns the output of each scenario."""
     return {text.split("\n", 1)[0]: text.split("\n", 1)[1] for text in result.stdout.split("=== ")[1:]}
 
 
 def scopes(scenario, size):
-    """The scopes of products that have this size in the scenario, in order."""
+    """Returns the scopes of the products with this size in the scenario, in order."""
     result = run(group_of(scenario), True)
     return [each["scope"] for each in result.decisions if size in (each["m"], each["n"], each["k"])]
 

@@ -45,7 +45,7 @@ def write_book(path, cells):
 
 
 def executed(cells, folder, environment):
-    """The outputs of cells, as nbconvert executes them."""
+    """Executes cells by nbconvert. Returns their outputs."""
     write_book(folder / "book.ipynb", cells)
     subprocess.run([sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--allow-errors", "--output", "out.ipynb",
                     folder / "book.ipynb"], env=environment, check=True, timeout=300)
@@ -67,7 +67,7 @@ def test_a_notebook_shows_products_of_cells_below_them(tmp_path, environment):
     assert list(tmp_path.glob("fp32shim-*")) == []
 
 
-# Options of a cell that does not run, and what the one line says instead.
+# Options with which a cell does not run, and the line that is printed instead.
 REFUSED = {
     "--policy bad.toml": "bad.toml:2:11: default: found \"hihg\"",
     "--policy missing.toml": "missing.toml: cannot be read",

@@ -110,7 +110,7 @@ def is_line(text):
 
 
 def products_in(output):
-    """What the lines of oneDNN for products say, without their times."""
+    """Returns oneDNN's lines about products, without their times."""
     told = [line.partition(",exec,")[2].rpartition(",")[0] for line in output.splitlines() if is_line(line) and ",exec," in line]
     return sorted(text for text in told if text.split(",")[1] not in NO_PRODUCTS)
 
@@ -120,7 +120,7 @@ def recorded(folder):
 
 
 def run_both(program, folder, *parts, **variables):
-    """Output with the shim, and that with ONEDNN_VERBOSE=1 instead. The recording has each product that the latter shows."""
+    """Runs the parts with the shim, and with ONEDNN_VERBOSE=1. Checks that the recording has each product of the latter."""
     folder.mkdir()
     seen = start(sys.executable, program, *parts, log=folder / "run.fp32rec", env={"FP32_MATMUL_ONEDNN": "1", **variables}).stdout
     shown = start(sys.executable, program, *parts, preload=False, env={**variables, "ONEDNN_VERBOSE": "1"}).stdout

@@ -97,7 +97,7 @@ def test_afterwards():
 """)
     found = run("test_net.py", "--fp32shim-expect", "fp32")
     lines = found.section("expect fp32")
-    is_rounded = processor.has("amx_bf16")  # by no other instructions
+    is_rounded = processor.has("amx_bf16")  # only these instructions round
     assert found.returncode == is_rounded and set(found.outcomes.values()) == {"passed"}
     assert (lines[0] == "test_net.py::test_planted: BELOW fp32") == is_rounded
     assert not any("test_plain" in line or "test_afterwards" in line or "oneDNN" in line for line in lines)

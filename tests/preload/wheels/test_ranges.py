@@ -12,7 +12,7 @@ NVTX = {"FP32_MATMUL_WHERE": "nvtx", "NVTX_INJECTION64_PATH": str(shim.LIBRARY)}
 
 
 def scopes_of(code, env, **keywords):
-    """The scopes in which products of each first size were made, in order."""
+    """Returns the scopes of the products with each size m, in order."""
     result = start(sys.executable, "-c", textwrap.dedent(code), env=env, **keywords)
     found = {}
     for decision in result.decisions:

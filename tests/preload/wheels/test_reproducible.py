@@ -22,7 +22,7 @@ KERNELS = {
     "torch": [{"MKL_CBWR": branch, "OMP_NUM_THREADS": threads} for branch, threads in (("COMPATIBLE", "1"), ("AUTO", "1"), ("AUTO", "2"))],
     "sklearn": [OPENBLAS[0], OPENBLAS[-1]],
 }
-# What else differs between kernels, and is not a product: torch's sums and element-wise functions.
+# Settings for what also differs between kernels but is no product: torch's sums and element-wise functions.
 OTHERS = {"ATEN_CPU_CAPABILITY": "default", "OMP_NUM_THREADS": "1"}
 
 def outputs(package, kernels, **settings):
@@ -51,7 +51,7 @@ def test_a_row_has_the_same_bits_in_a_batch_of_any_size_and_alone(words):
 
 @pytest.mark.parametrize("words", [[], ["large"]], ids=["every routine", "large products"])
 def test_random_calls_under_mkl_have_the_bits_of_openblas(words):
-    """On any number of threads, by all instructions and by AVX2."""
+    """This holds for any number of threads, with all instructions and with AVX2 only."""
     words = [1, 1 if words else os.environ.get("FP32SHIM_RANDOM_PRODUCTS", "20"), *words]
     mode = {"cpu": "reproducible", "log": False}
     openblas = shim.run("same_bits", shim.blas_library("openblas"), *words, blas="openblas", env=OPENBLAS[0], **mode).stdout

@@ -10,7 +10,7 @@ import ctypes
 import sys
 
 class NoTorch:
-    """Hides torch, whose own start would look for a GPU."""
+    """Hides torch, which would look for a GPU when it starts."""
 
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] == "torch":
@@ -58,7 +58,7 @@ def dot_bf16x6(a, b, c):
 
 
 class Matrix:
-    """As much of a tensor as Triton's launcher asks for."""
+    """Has the attributes of a tensor that Triton's launcher uses."""
 
     dtype = "float32"
 

@@ -18,14 +18,14 @@ EMULATE_BF16 = {"precision": "medium", "cpu": "emulate"}
 
 
 def start(*words, env=None, **keywords):
-    """Words that end in .py and have no folder are scripts of this one, run by the interpreter of the wheels."""
+    """Runs a program. A first word that ends in .py names a script of this folder, which the wheels' Python runs."""
     if str(words[0]).endswith(".py"):
         words = (sys.executable, HERE / words[0], *words[1:])
     return shim.run(*words, blas=None, env={**KEEP_BYTE_CODE, **(env or {})}, **keywords)
 
 
 def describe(decision):
-    """`function caller provider`, as expected.py writes them."""
+    """Returns `function caller provider`, as in expected.py."""
     return f"{decision['function']} {decision['caller']} {decision['provider']}"
 
 

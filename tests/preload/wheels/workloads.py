@@ -24,7 +24,7 @@ results = {}
 
 
 def rounded(values):
-    """`values` in the nearest TF32 (ties away from zero) or BF16 (ties to even); for finite float32 and complex64."""
+    """Rounds finite float32 or complex64 values to the nearest TF32 (ties away from zero) or BF16 (ties to even)."""
     if rounding == "none":
         return values
     bits = np.ascontiguousarray(values).view(np.uint32)
@@ -36,7 +36,7 @@ def rounded(values):
 
 
 def random(*shape, dtype=np.float32):
-    """Operands: the same in each run, different for each shape."""
+    """Returns operands that are the same in each run, and different for each shape."""
     generator = np.random.default_rng(shape)
     values = generator.standard_normal(shape, dtype=np.float32)
     if dtype == np.complex64:
@@ -230,9 +230,9 @@ def onnxruntime_():
 
 
 def openblas64_():
-    """What numpy's own OpenBLAS exports without the prefix and suffix of all its other names: batches, with 64-bit
-    integers, reached by dlsym. Of sizes that avoid two faults of that version: small batches crash (OpenBLAS pull
-    request 5980), cblas strided ones reject column-major operands (5979). And it swaps the operands of sgemm_batch_.
+    """Calls the batches of numpy's own OpenBLAS by dlsym. They have 64-bit integers, but lack the prefix and suffix of its
+    other names. The sizes avoid two faults of that version: small batches crash (OpenBLAS pull request 5980), and strided
+    batches of cblas reject column-major operands (5979). It also swaps the operands of sgemm_batch_.
     """
     import ctypes
     import glob

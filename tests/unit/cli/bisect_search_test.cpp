@@ -20,7 +20,7 @@ struct Cause {
     Subset groups;
     std::size_t least = 1;
     std::uint64_t call = 0;
-    double rate = 1;  ///< part of the runs that fail by this cause
+    double rate = 1;  ///< probability that a run with these groups lowered fails
 };
 
 class Program : public SetRunner {
@@ -30,8 +30,8 @@ class Program : public SetRunner {
     double failure_rate = 0;
     std::mt19937_64 random;
 
-    /// Returns true if the program fails, or may fail, but for failures at random. `luck`: a cause fails if it is
-    /// below the cause's rate.
+    /// Returns true if the program fails by one of the causes; failures at random do not count. A cause makes it fail
+    /// only if `luck` is below the cause's rate.
     bool fails(const Subset& lowered, const CallRange& calls = {}, double luck = 0) const {
         return std::ranges::any_of(causes, [&](const Cause& cause) {
             if (luck >= cause.rate) return false;
@@ -91,7 +91,7 @@ ProductGroup group_at(std::size_t line, std::int64_t size, double work) {
     return group;
 }
 
-/// Returns a program of three to eight lines; some have several sizes.
+/// Returns a program of three to eight lines, one of which has several sizes.
 Program make_program(std::uint64_t seed, Plant plant, double failure_rate) {
     Program program;
     program.random.seed(seed);
@@ -140,7 +140,7 @@ Program make_program(std::uint64_t seed, Plant plant, double failure_rate) {
     return program;
 }
 
-/// Result of a search: `wrong` says what it says that is not true.
+/// Judgement of a search's result. `wrong` is a statement of the result that is not true.
 struct Judgement {
     bool is_certain = false;
     std::string wrong;
@@ -245,7 +245,7 @@ TEST_P(RandomFailures, AreMostlyNoticedByASearchThatDoesNotExpectThem) {
     EXPECT_LE(tally.wrong, program_count() / 20) << tally.first_wrong;
 }
 
-/// Number of programs of each rate; the claims of a search hold for few in a hundred.
+/// Number of programs for each pair of rates. It is large because the test counts errors of a few in a hundred.
 constexpr std::uint64_t seldom_programs = 2000;
 
 struct SeldomFailures {
@@ -259,7 +259,8 @@ INSTANTIATE_TEST_SUITE_P(BisectSearch, FailuresOfACulprit,
                                          SeldomFailures{0.1, 0.05}, SeldomFailures{0.2, 0.05},
                                          SeldomFailures{0.3, 0.05}, SeldomFailures{0.5, 0.05}));
 
-/// The two sentences that a search with --repeat 20 ends with, of programs of three to eight lines.
+/// A search with --repeat 20 ends with two sentences about its errors. Tests both with programs of three to eight
+/// lines.
 TEST_P(FailuresOfACulprit, AreMissedAndBlamedOnTheInnocentAsSeldomAsTheResultSays) {
     std::uint64_t missed = 0, blamed = 0, certain = 0, runs = 0, sought = 0, sought_missed = 0;
     for (std::uint64_t seed = 0; seed < seldom_programs; ++seed) {

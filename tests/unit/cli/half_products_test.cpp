@@ -63,7 +63,7 @@ TEST(HalfProducts, CountsArithmeticOfFp16OnlyBesideMoreOfIt) {
     EXPECT_EQ(counts_in(joined({move_word, to_half, to_single, move_word})), HalfPrecisionInstructionCounts());
 }
 
-/// Each has one bit that contradicts the format.
+/// Each of these differs in one byte from an instruction that counts.
 TEST(HalfProducts, CountsNoBytesThatAreNoSuchInstruction) {
     for (const Bytes& bytes : {Bytes{0x62, 0xfa, 0x76, 0x48, 0x52, 0xc2},   // a reserved bit
                                Bytes{0x62, 0xf2, 0x72, 0x48, 0x52, 0xc2},   // a fixed bit

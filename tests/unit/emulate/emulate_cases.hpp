@@ -44,7 +44,7 @@ class EveryOperation : public testing::TestWithParam<std::tuple<blas::Operation,
     void for_cases(std::int64_t m, std::int64_t n, std::int64_t k, const std::function<void(const Case&)>& body) {
         for_every_case(operation(), is_complex(), m, n, k, body);
     }
-    /// Calls `body` for one case in `distance`, and under sanitizers for fewer.
+    /// Calls `body` for every case whose number is a multiple of `distance`, and under sanitizers for fewer cases.
     void for_some_cases(int distance, std::int64_t m, std::int64_t n, std::int64_t k,
                         const std::function<void(const Case&)>& body) {
         int count = 0;

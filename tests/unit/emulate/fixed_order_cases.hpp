@@ -23,7 +23,7 @@ inline std::vector<blas::InstructionSet> instruction_sets_here() {
 
 inline constexpr blas::ThreadLimitQuery three_threads{[](const void*) { return blas::ThreadLimit{3}; }, nullptr};
 
-/// Three threads by the best instruction set, and one by the others.
+/// Returns a limit of three threads for the best instruction set here, and of one for the others.
 inline blas::ThreadLimit threads_by(blas::InstructionSet by) {
     return {by == instruction_sets_here().back() ? 3 : 1};
 }

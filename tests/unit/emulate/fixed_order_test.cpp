@@ -136,7 +136,7 @@ TEST(FixedOrder, APlainFusedMultiplyAddIsThatOfTheProcessorForNumbersOfAllSizes)
     }
 }
 
-// Rows before an infinity do not have it in their sums, nor do they have zero times it.
+// An infinity is neither in the sums of rows that do not read it, nor is zero times it.
 TEST(FixedOrder, ATriangleKeepsAnInfinityOutOfTheRowsThatDoNotReadIt) {
     constexpr std::int64_t m = 300;
     constexpr std::int64_t n = 20;
@@ -165,7 +165,7 @@ TEST(FixedOrder, ATriangleKeepsAnInfinityOutOfTheRowsThatDoNotReadIt) {
         }
 }
 
-// -0 + 0 is 0, and the tiles of each instruction set add another number of a triangle's zeros.
+// -0 + 0 is 0. Each instruction set has tiles of another size, and so adds more or fewer zeros of a triangle.
 TEST(FixedOrder, ATrianglesZerosMakeNoDifferenceBesideMinusZero) {
     constexpr std::int64_t m = 300;
     constexpr std::int64_t first_block = 256;

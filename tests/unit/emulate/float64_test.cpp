@@ -90,7 +90,7 @@ std::vector<float> narrowed(const Doubles& doubles) {
     return floats;
 }
 
-/// Returns `doubles` with those numbers in place that have changed from `start` to `end`.
+/// Returns `doubles`, in which numbers that differ between `start` and `end` are replaced by those of `end`.
 Doubles with_changes(Doubles doubles, const std::vector<float>& start, const std::vector<float>& end) {
     for (std::size_t i = 0; i < start.size(); ++i)
         if (std::memcmp(&start[i], &end[i], sizeof start[i]) != 0) set(&doubles[2 * i], end[i]);
@@ -241,7 +241,7 @@ class ExpectedC {
     Matrix result_;
 };
 
-/// Returns B and C of a case after a product of fixed-point numbers of so many bits.
+/// Returns B and C of a case after a product of fixed-point numbers of `bits` bits.
 std::pair<Doubles, Doubles> after_fixed_point(const Float64Case& a_case, int bits) {
     Doubles a = a_case.a, b = a_case.b, b_after = a_case.b, c = a_case.c;
     const Level3 product = a_case.pointing_to(a.data(), b.data(), c.data());

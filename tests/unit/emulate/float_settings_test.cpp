@@ -37,7 +37,7 @@ void make_small(std::vector<float>& numbers, std::mt19937& random, int exponent)
 
 class EveryOperationUnderFloatSettings : public EveryOperation {
   protected:
-    /// Numbers whose products are around the smallest normal number.
+    /// Checks cases with numbers whose products are around the smallest normal number.
     void check_cases(std::array<float, 2> alpha, std::array<float, 2> beta) {
         std::mt19937 random(7);
         // Only some of the cases, since each runs under many settings.

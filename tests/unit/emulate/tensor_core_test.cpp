@@ -33,8 +33,8 @@ float nearest_number(float number, OperandRounding rounding) {
 
 double cut(double number, double unit) { return std::trunc(number / unit) * unit; }
 
-/// One step by the rules of the sources, in floating point: shifts all terms to the largest exponent, cuts them, adds
-/// them, and cuts the sum. A start that follows is added to the cut sum.
+/// Computes one step by the rules of the sources, in floating point: shifts all terms to the largest exponent, cuts
+/// them, adds them, and cuts the sum. With Start::follows, adds `start` to the cut sum.
 float step_of(const std::vector<float>& a, const std::vector<float>& b, float start, const TensorCoreModel& core) {
     if (core.step.start == policy::Start::follows) {
         TensorCoreModel joining = core;
@@ -88,7 +88,7 @@ TEST(TensorCore, AStepIsThatOfTheSourcesForNumbersOfAllSizes) {
         }
 }
 
-/// Multiplies a row of `k` positive numbers by a column of them.
+/// Returns the relative error of the product of a row of `k` positive numbers and a column of them.
 double relative_error_of_a_long_sum(AccumulationModel gpu, std::int64_t k) {
     std::mt19937 random(7);
     std::uniform_real_distribution<float> uniform(0, 1);

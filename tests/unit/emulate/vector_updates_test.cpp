@@ -44,7 +44,7 @@ class VectorUpdates : public testing::Test {
 using Types = testing::Types<float, double>;
 TYPED_TEST_SUITE(VectorUpdates, Types);
 
-// But for -0 and infinities, since a sum of one term begins at 0.
+// The operands have neither -0 nor infinities, where the bits may differ, since a sum of one term begins at 0.
 TYPED_TEST(VectorUpdates, AxpyHasTheBitsOfAnOuterProductWithOneColumn) {
     using Real = TypeParam;
     for (const bool is_complex : {false, true})
@@ -110,7 +110,7 @@ TYPED_TEST(VectorUpdates, RotAddsTheTermsOfTheCosineToThoseOfTheSine) {
                     }
 }
 
-/// An update of one half of a matrix of 70 × 70, and the same by outer products, of which that half counts.
+/// Compares an update of one triangle of a 70 × 70 matrix with the same triangle after outer products.
 template <class Real>
 void expect_the_bits_of_outer_products(const Level3& update, std::int64_t incx, std::int64_t incy,
                                        InstructionSet by) {

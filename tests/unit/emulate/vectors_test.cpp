@@ -254,7 +254,7 @@ TEST(Vectors, LongColumnsAndRowsHaveTheBitsOfTheDefinitionOnOneThreadAndThree) {
         }
 }
 
-// The same products of matrices: column 0 of one, and of 33.
+// Compares each product with column 0 of a product of the same matrix and another, which has 1 column, or 33.
 template <class Real>
 void expect_the_bits_of_matrix_products() {
     Shapes shapes;
@@ -314,8 +314,8 @@ TEST(Vectors, ProductsWithAMatrixHaveTheBitsOfMatrixProducts) {
     expect_the_bits_of_matrix_products<double>();
 }
 
-// A row of a triangle has neither an infinity that it does not read, nor zero times it. Nor do numbers beside a
-// matrix take part.
+// Where a row does not read an infinity, because it lies in the other triangle, its sum has neither the infinity nor
+// zero times it. The numbers between the columns of a matrix do not take part either.
 template <class Real>
 void expect_infinity_as_defined(const Shape& shape, unsigned seed, bool in_matrix) {
     const auto with_infinity = [&] {

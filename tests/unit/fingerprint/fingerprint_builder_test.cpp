@@ -181,7 +181,7 @@ double ratio(const std::vector<float>& a, const std::vector<float>& b, std::size
            std::sqrt(squares);
 }
 
-/// Kinds of differences. Returns true if an element of an m by n matrix is changed.
+/// Kinds of differences. A function returns true if an element of a matrix is changed.
 using IsChanged = bool (*)(std::size_t row, std::size_t column, std::size_t rows);
 constexpr IsChanged everywhere = [](std::size_t, std::size_t, std::size_t) { return true; };
 constexpr IsChanged in_a_row = [](std::size_t row, std::size_t, std::size_t rows) { return row == rows / 3; };

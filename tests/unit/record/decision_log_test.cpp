@@ -556,8 +556,8 @@ TEST_F(DecisionLogTest, IsWrittenByThreadsWithTheSmallestStack) {
     pthread_attr_init(&attributes);
     ASSERT_EQ(pthread_attr_setstacksize(&attributes, static_cast<std::size_t>(PTHREAD_STACK_MIN)), 0);
     pthread_t thread;
-    close(descriptors_of(path).at(0));  // makes the next write take the longest path, which first opens the file
-                                        // again
+    // Makes the next write take the longest path, which first opens the file again.
+    close(descriptors_of(path).at(0));
     ASSERT_EQ(pthread_create(
                   &thread, &attributes,
                   [](void* given) -> void* {

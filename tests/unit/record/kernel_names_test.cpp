@@ -65,7 +65,7 @@ TEST(KernelNames, tell_what_profilers_printed) {
                                    : judgement.applied == AppliedFormat::unchanged
                                        ? "unknown"
                                        : std::string(to_string(judgement.applied));
-        // Kernels of others are judged by their code, and a copy is no kernel.
+        // Without its code, a kernel of another library stays unknown. So does a copy, which is no kernel.
         if (format == "none" && judged == "unknown") continue;
         EXPECT_EQ(judged, format) << name;
     }
@@ -139,12 +139,12 @@ TEST(KernelNames, are_not_taken_for_others_that_look_alike) {
               "float32 tf32x3");
     EXPECT_EQ(by_name("_ZN7cutlass6KernelINS_4gemm6kernel7EllGemmINS_10tfloat32_tENS_4arch13OpMultiplyAddEEE"),
               "float32 tf32");
-    // Somebody's kernel with operands of TF32, of which there may be three products.
+    // A kernel of unknown origin with operands of TF32. It may compute three products of them, as 3xTF32 does.
     EXPECT_EQ(by_name("_Z9my_kernelIN7cutlass10tfloat32_tEEvv"), "doubt");
     // cuTENSOR emulates float by parts of half.
     EXPECT_EQ(by_name("cutlass3x_sm100_tensorop_s128x128x32emulated_gemm_f16_f16_f32_f32_128x128x32_1x1x1_tnn"),
               "doubt");
-    // Float's data, half's arithmetic.
+    // Operands of float that are multiplied as half.
     EXPECT_EQ(by_name("cutlass_sm70_tensorop_s884f16gett_f32_iden_f32_iden_f32_f32_f32_128x128x32_ttt_align1"),
               "float32 fp16");
     EXPECT_EQ(by_name("_Z24RNN_blockPersist_fp_LSTMIf6__halffLi64EEvPKT_PT0_"), "doubt");

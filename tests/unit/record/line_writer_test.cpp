@@ -47,24 +47,17 @@ TEST(Escaping, EscapesQuotesBackslashesAndControlCharacters) {
 
 TEST(Escaping, ReplacesEachByteOfInvalidUtf8) {
     const std::string r = "\xEF\xBF\xBD";
-    EXPECT_EQ(escaped("a\x80z"), "a" + r + "z");                                         // continuation byte without
-                                                                                         // a first byte
-    EXPECT_EQ(escaped("a\xC3"), "a" + r);                                                // the sequence ends too
-                                                                                         // early
-    EXPECT_EQ(escaped("\xC3("), r + "(");                                                // continuation byte is
-                                                                                         // missing
+    EXPECT_EQ(escaped("a\x80z"), "a" + r + "z");                                         // its first byte is missing
+    EXPECT_EQ(escaped("a\xC3"), "a" + r);                                                // ends too early
+    EXPECT_EQ(escaped("\xC3("), r + "(");                                                // the second byte is missing
     EXPECT_EQ(escaped("\xC0\xAF"), r + r);                                               // overlong encoding
     EXPECT_EQ(escaped("\xE0\x80\xAF"), r + r + r);                                       // overlong encoding
     EXPECT_EQ(escaped("\xED\xA0\x80"), r + r + r);                                       // encodes a surrogate
-    EXPECT_EQ(escaped("\xF4\x90\x80\x80"), r + r + r + r);                               // encodes a number above
-                                                                                         // U+10FFFF
+    EXPECT_EQ(escaped("\xF4\x90\x80\x80"), r + r + r + r);                               // a number above U+10FFFF
     EXPECT_EQ(escaped("\xF0\x80\x80\x80"), r + r + r + r);                               // overlong encoding
-    EXPECT_EQ(escaped("\xFF\xFE"), r + r);                                               // bytes that never occur in
-                                                                                         // UTF-8
-    EXPECT_EQ(escaped("\xF0\x9F\x98"), r + r + r);                                       // the sequence ends too
-                                                                                         // early
-    EXPECT_EQ(escaped("\xF4\x8F\xBF\xBF\xED\x9F\xBF"), "\xF4\x8F\xBF\xBF\xED\x9F\xBF");  // the last valid code points
-                                                                                         // of two lengths
+    EXPECT_EQ(escaped("\xFF\xFE"), r + r);                                               // never occur in UTF-8
+    EXPECT_EQ(escaped("\xF0\x9F\x98"), r + r + r);                                       // ends too early
+    EXPECT_EQ(escaped("\xF4\x8F\xBF\xBF\xED\x9F\xBF"), "\xF4\x8F\xBF\xBF\xED\x9F\xBF");  // last of two lengths
 }
 
 TEST(Cutting, KeepsWhatFitsExactly) {

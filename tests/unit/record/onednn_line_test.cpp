@@ -1,7 +1,6 @@
-// Tests that lines of oneDNN are read as the libraries meant them that printed them, and that no line whatever makes
-// the reader look outside of it. golden/onednn_lines.txt has lines that libraries printed on an AMD processor with
-// avx512_bf16, each with what it says. After a change: FP32SHIM_WRITE_GOLDEN=1 record_tests
-// --gtest_filter='OneDnnLines.*'
+// Tests that lines of oneDNN are understood, and that no line whatever makes the reader look outside of it.
+// golden/onednn_lines.txt has lines that libraries printed on an AMD processor with avx512_bf16, each with what it
+// says. After a change: FP32SHIM_WRITE_GOLDEN=1 record_tests --gtest_filter='OneDnnLines.*'
 #include "record/onednn/line.hpp"
 
 #include <gtest/gtest.h>

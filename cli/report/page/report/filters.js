@@ -16,8 +16,8 @@ function searchedWords() {
   return wordsOf(text).map((word) => [word, withTimes(word)]);
 }
 
-// Returns a function that tells if a row has the format and the function that the user chose, and
-// if it was refused, in case the user asked for refused rows only.
+// Returns a function that tells if a row has the format and the function that the user chose. If
+// the user chose to see only what did not run as requested, the row must also be of this kind.
 function chosenFactsFilter() {
   const format = $("filter-applied").value;
   const name = $("filter-function").value;

@@ -12,8 +12,7 @@ struct CountedCalls {
     long long below_float32;
     int last_compute_type;  ///< 0: the function had no compute type
     int last_math_mode;
-    int (*inside)(void);  ///< NULL, or a function that each product calls and whose result becomes the product's
-                          ///< status
+    int (*inside)(void);  ///< NULL, or a function that each product calls; the product's status is its result
 };
 
 extern struct CountedCalls counted_calls;

@@ -1,6 +1,5 @@
-// A library with variables that have the names of the driver's functions, and that it fills by dlsym: so does the
-// code that NVIDIA's samples, cuew and slang-rhi have for programs that start without a driver. It exports the
-// variables.
+// A library that exports variables with the names of the driver's functions. It fills them by dlsym, as NVIDIA's
+// samples, cuew and slang-rhi do, so that a program starts without a driver, too.
 #include <dlfcn.h>
 #include <stddef.h>
 

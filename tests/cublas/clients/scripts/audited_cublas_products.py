@@ -25,7 +25,7 @@ gpu = Gpu(scalars_on_device=sys.argv[3:] == ["device"])
 
 
 def call(routine, *arguments, scalars):
-    """A routine of BLAS, by its namesake in cuBLAS. Arrays go to the device, the last one comes back."""
+    """Calls the function of cuBLAS with this BLAS name. Copies the arrays to the device, and the last one back."""
     words, last = [], None
     given = iter(arguments)
     for value in given:
@@ -72,7 +72,7 @@ def gemm_in_other_forms(tested):
 
 
 def updates_of_two_matrices(tested):
-    """syrkx: B is A with scaled columns, so that the result is symmetric."""
+    """For syrkx, B is A with scaled columns, so that the result is symmetric."""
     for function, dtype in (("cublasSsyrkx", np.float32), ("cublasCherkx", np.complex64)):
         for uplo, trans in ((1, 0), (0, 2 if dtype == np.complex64 else 1)):
             _, n, k = sizes()

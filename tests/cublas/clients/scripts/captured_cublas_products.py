@@ -14,7 +14,7 @@ a, b, c = (gpu.put(np.full((SIZE, SIZE), value, np.float32), SIZE) for value in 
 
 
 def multiply():
-    """C := A B + C"""
+    """Computes C := A B + C."""
     gpu.call("cublasSgemm_v2", 0, 0, SIZE, SIZE, SIZE, one, a, SIZE, b, SIZE, one, c, SIZE)
 
 
@@ -23,7 +23,7 @@ def show():
 
 
 def elsewhere():
-    """A product on another stream, while this one is captured."""
+    """Multiplies on another stream, while this one is captured."""
     other = Gpu()
     x, y = (other.put(np.ones((SIZE, SIZE), np.float32), SIZE) for _ in range(2))
     z, zero = other.put(np.zeros((SIZE, SIZE), np.float32), SIZE), other.scalar(0, np.float32)

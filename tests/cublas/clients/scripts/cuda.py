@@ -35,7 +35,7 @@ class Gpu:
         assert status == 0, f"{function}: status {status}"
 
     def call(self, function, *arguments):
-        """A function of the handle's, which leaves errno alone. Python's integers are sizes and options."""
+        """Calls a function with the handle. Checks that errno stays the same. Python's integers are sizes and options."""
         size = ctypes.c_int64 if function.endswith("_64") else ctypes.c_int
         ctypes.set_errno(OWN_ERRNO)
         self.ask(function, self.handle, *(size(word) if isinstance(word, int) else word for word in arguments))
@@ -46,7 +46,7 @@ class Gpu:
         assert status == 0, f"cublasLt{function}: status {status}"
 
     def lt_object(self, function, attributes, *arguments):
-        """A descriptor or layout with these attributes: {number: value}."""
+        """Returns a descriptor or layout with these attributes: {number: value}."""
         address = ctypes.c_void_p()
         self.lt(f"{function}Create", ctypes.byref(address), *arguments)
         for number, value in attributes.items():
@@ -54,7 +54,7 @@ class Gpu:
         return address
 
     def put(self, matrix, leading_dimension):
-        """Columns on the device, with NaN in the gaps."""
+        """Copies the columns of a matrix to the device, with NaN in the gaps between them."""
         columns = np.full((leading_dimension, matrix.shape[1]), np.nan if matrix.dtype.kind in "fc" else 0, matrix.dtype,
                           order="F")
         columns[:matrix.shape[0]] = matrix
@@ -77,7 +77,7 @@ class Gpu:
         return number.ctypes.data_as(ctypes.c_void_p)
 
     def check_modes(self):
-        """The program's own modes and stream are in force."""
+        """Checks that the program's own modes and stream are in force."""
         word, stream = ctypes.c_int(-1), ctypes.c_void_p()
         self.ask("cublasGetMathMode", self.handle, ctypes.byref(word))
         assert word.value == 0

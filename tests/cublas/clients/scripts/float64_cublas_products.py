@@ -33,7 +33,7 @@ def lt_product(compute_type, is_found, one, zero, a, b, c):
 
 
 def product(call):
-    """Returns the result, and what it should be."""
+    """Returns the result and the expected result."""
     name, _, mode = call.partition("@")
     name, _, compute_type = name.partition(":")
     gpu.ask("cublasSetMathMode", gpu.handle, int(mode or 0))

@@ -41,7 +41,7 @@ def lt(a, b):
 
 
 def gauss(a, b):
-    """Of complex numbers that are real."""
+    """Multiplies complex numbers that have no imaginary parts."""
     c = np.full((SIZE, SIZE), np.nan, np.complex64)
     one, zero = gpu.scalar(1, np.complex64), gpu.scalar(0, np.complex64)
     matrices = [device(np.asfortranarray(x, np.complex64)) for x in (a, b, c)]
@@ -51,7 +51,7 @@ def gauss(a, b):
 
 
 def half(a, b):
-    """One triangle by syrkx, the other one by numpy in float32: the errors of rows are of the same size."""
+    """Computes one triangle by syrkx, and the other one by numpy in float32, with errors of the same size in each row."""
     c = np.asfortranarray(np.einsum("ij,jk", a.astype(np.float64), b.astype(np.float64))).astype(np.float32)
     matrices = [device(x) for x in (a, np.asfortranarray(b.T), c)]
     gpu.call("cublasSsyrkx", UPPER, NO_TRANSPOSE, SIZE, SIZE, gpu.scalar(1, np.float32), matrices[0], SIZE, matrices[1], SIZE,

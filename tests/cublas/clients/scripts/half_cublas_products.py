@@ -30,7 +30,7 @@ sums[:1000, 0], sums[1000, 0], sums[1024:2024, 0], sums[:, 1] = 4, 1, -4, 1
 
 
 def stored(matrix, dtype):
-    """The matrix as the device stores it; bfloat16 as whole numbers with its bits."""
+    """Returns the matrix as the device stores it. For bfloat16, these are integers with the same bits."""
     if dtype == BFLOAT16:
         return np.asfortranarray((np.asarray(matrix, np.float32).view(np.uint32) >> 16).astype(np.uint16))
     return np.asfortranarray(matrix, np.float16 if dtype == FLOAT16 else np.float32)
@@ -62,7 +62,7 @@ def lt_product(compute_type, name, types, alpha, a, b, beta, c):
 
 
 def product(call):
-    """The two elements of the result."""
+    """Returns the two elements of the result."""
     call, *words = call.split("/")
     name, _, mode = call.partition("@")
     name, _, compute_type = name.partition(":")

@@ -89,7 +89,7 @@ def in_a_child(multiplier, word):
 
 
 def beside_a_capture(multiplier, word):
-    """Products while another thread captures a stream in global mode, which forbids cuEventQuery."""
+    """Multiplies while another thread captures a stream in global mode, which forbids cuEventQuery."""
     begun, may_end, other = threading.Event(), threading.Event(), []
 
     def capture():

@@ -8,7 +8,7 @@ NOTHING = "nothing: as assumed"
 
 
 class NoDevice(RuntimeError):
-    """What an experiment raises where there is no CUDA device."""
+    """An experiment raises this error if there is no CUDA device."""
 
 
 def _listed(answers):
@@ -79,15 +79,15 @@ def onnxruntime_matmul(answers):
 
 
 def _difference(left, right):
-    """The median of the differences of each round, and between which bounds the true one lies with 99% certainty. As
-    tell_difference() of gpu_check/sections/host_time.cpp."""
+    """Returns the median of the differences in each round, and the bounds between which the true median lies with 99%
+    certainty, like send_difference() of gpu_check/sections/host_time.cpp."""
     each = sorted(a - b for a, b in zip(left, right))
     rank = max(int(len(each) / 2 - 2.576 * len(each) ** 0.5 / 2), 0)
     return statistics.median(each), each[rank], each[-1 - rank]
 
 
 def torch_linear(answers):
-    """Two processes that do the same differ too. So a difference counts only if it is larger than theirs may be."""
+    """Two processes that do the same also differ. So a difference counts only if it is larger than theirs can be."""
     plain, asks, again, high = (answers[name] for name in ("plain", "asks for TF32", "asks for TF32, again", "high"))
     cost, low, up = _difference(high["turns"], asks["turns"])
     equal = _difference(again["turns"], asks["turns"])

@@ -37,8 +37,8 @@ IN_PAIRS = {"native": {}, "high": HIGH}
 OBEYING = {**IN_PAIRS, "floor fp32": FLOOR}
 PINNED = {"native": {}, "floor fp32": FLOOR, "pin": PIN}
 
-# In the order in which to run them. Each entry is name: (expected, {variant: environment}). The name begins with that of the
-# framework, whose module has measure_NAME(); experiment_rules has NAME(answers).
+# The experiments, in the order in which they run. Each entry is name: (expected, {variant: environment}). The name begins
+# with that of the framework, whose module has measure_NAME(); experiment_rules has NAME(answers).
 EXPERIMENTS = {
     "torch_convolutions": ("cudnn.allow_tf32 = False stays FP32 under high", IN_PAIRS),
     "torch_solves": ("residuals under high at most 10 times those of native", IN_PAIRS),
@@ -86,24 +86,24 @@ class Child:
         self._errors.close()
 
     def ask(self):
-        """Begins a turn."""
+        """Tells the process to measure a turn."""
         try:
             self._process.stdin.write("\n")
         except BrokenPipeError:
-            pass  # it has ended: answer() tells
+            pass  # the process has ended, which answer() will report
 
     def answer(self):
-        """The next line that it prints, as JSON; None: it has ended."""
+        """Returns the next line that the process prints, as JSON, or None if it has ended."""
         line = self._process.stdout.readline()
         return json.loads(line) if line else None
 
     def only_answer(self):
-        """The last line that it prints, as JSON, once it has ended; None: it has failed."""
+        """Waits for the end of the process. Returns the last line that it printed, as JSON, or None if it failed."""
         lines = self._process.stdout.read().splitlines()
         return json.loads(lines[-1]) if self._process.wait() == 0 else None
 
     def end(self):
-        """Why it has ended, and whether its framework or a device is missing."""
+        """Returns the reason why the process has ended, and True if its framework or a device is missing."""
         status = self._process.wait()
         self._errors.seek(0)
         text = self._errors.read()
@@ -113,7 +113,7 @@ class Child:
 
 
 def measure_one_by_one(name, variants, shim, folder):
-    """({variant: answer}, variant without an answer, why, whether it is skipped)"""
+    """Returns ({variant: answer}, variant without an answer, reason, True if the experiment is skipped)."""
     answers = {}
     for variant, variables in variants.items():
         with Child(name, variables, shim, folder) as child:
@@ -124,7 +124,7 @@ def measure_one_by_one(name, variants, shim, folder):
 
 
 def measure_in_turns(name, variants, shim, folder):
-    """As measure_one_by_one(); each answer has its "turns"."""
+    """Returns the same as measure_one_by_one(). Each answer also has its "turns"."""
     with contextlib.ExitStack() as stack:
         children = {variant: stack.enter_context(Child(name, variables, shim, folder))
                     for variant, variables in variants.items()}
@@ -134,7 +134,7 @@ def measure_in_turns(name, variants, shim, folder):
                 return None, variant, *children[variant].end()
             answer["turns"] = []
         for turn in range(TURNS[name]):
-            # Every second round goes the other way round, so that a drift has no effect.
+            # Every second round runs in reverse order, so that a drift has no effect.
             for variant in list(children)[::-1 if turn % 2 else 1]:
                 children[variant].ask()
                 measured = children[variant].answer()

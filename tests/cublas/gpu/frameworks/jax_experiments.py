@@ -25,7 +25,7 @@ def _format_of_product(n=2048):
 
 
 def measure_jax_triton():
-    """The default precision: XLA may use TF32. Another cache for each process, or one variant's kernels serve all."""
+    """At the default precision, XLA may use TF32. Each process has its own cache; otherwise variants would share kernels."""
     jax.config.update("jax_enable_compilation_cache", False)
     return {"matmul": _format_of_product()}
 

@@ -10,7 +10,7 @@ from experiment_rules import NoDevice
 
 
 def measure_onnxruntime_matmul():
-    """Its CUDA provider asks for TF32 unless told otherwise: what a floor is there for."""
+    """The CUDA provider of onnxruntime asks for TF32 unless it is told not to. A floor has to prevent that."""
     if "CUDAExecutionProvider" not in onnxruntime.get_available_providers():
         raise NoDevice("this onnxruntime has no CUDA provider")
     n = 1024

@@ -19,7 +19,7 @@ def _need_device():
 
 
 def _format(result, reference):
-    """Judged by the size of the error against float64: TF32 leaves some 3e-4, FP32 some 1e-6."""
+    """Returns the format, judged by the error against float64: some 3e-4 for TF32, some 1e-6 for FP32."""
     error = float((result.double() - reference).norm() / reference.norm())
     return "fp32" if error < 3e-5 else "tf32" if error < 1.5e-3 else "bf16 or lower"
 
@@ -62,7 +62,7 @@ def measure_torch_solves():
 
 
 def _product(asks_for_tf32):
-    """The format of a product whose program asks for TF32, or for nothing."""
+    """Returns the format of a product whose program asks for TF32, or for nothing."""
     torch.backends.cuda.matmul.allow_tf32 = asks_for_tf32
     a = torch.rand(1024, 1024, device="cuda") - 0.5
     b = torch.rand(1024, 1024, device="cuda") - 0.5
@@ -76,7 +76,7 @@ def measure_torch_override():
 
 
 def measure_torch_late_override():
-    """cublasLtCreate reads the variable, once: what is set behind it comes too late."""
+    """cublasLtCreate reads the variable once, so a value that is set afterwards comes too late."""
     _need_device()
     before = f"{_product(False)} and {_product(True)}"
     os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
@@ -115,7 +115,7 @@ def measure_torch_cublaslt():
 
 
 def measure_torch_linear():
-    """A loop of layers so small that the host's work is what counts. A turn is microseconds a layer."""
+    """Measures a loop of layers so small that only the host's work counts. A turn returns microseconds a layer."""
     _need_device()
     torch.backends.cuda.matmul.allow_tf32 = "EXPERIMENT_ASKS_FOR_TF32" in os.environ
     layers = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(20))).cuda()
@@ -137,7 +137,7 @@ def measure_torch_linear():
 
 
 def measure_torch_pinv():
-    """torch guards its products inside against TF32."""
+    """torch guards the products inside pinv against TF32."""
     _need_device()
     matrix = torch.randn(512, 384, device="cuda")
     inverse = torch.linalg.pinv(matrix).double()
@@ -149,7 +149,7 @@ REPLAYS = 3
 
 
 def _kernel_work():
-    """Products, convolutions, an LSTM, attention, a transform, a factorisation, a compiled function and a graph."""
+    """Runs products, convolutions, an LSTM, attention, a transform, a factorisation, a compiled function and a graph."""
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     image, a = torch.randn(2, 16, 32, 32, device="cuda"), torch.randn(256, 256, device="cuda")
     with torch.no_grad():
@@ -171,7 +171,7 @@ def _kernel_work():
 
 
 def _recorded_kernels():
-    """Launches by the names of kernels, from this process's recording so far."""
+    """Returns the number of launches of each kernel, from this process's recording so far."""
     folder = os.path.dirname(os.environ["LD_PRELOAD"])
     beside = [os.environ.get("FP32SHIM_COMMAND", ""), f"{folder}/fp32shim", f"{folder}/../bin/fp32shim"]
     command = next((path for path in beside if os.path.exists(path)), None)
@@ -210,7 +210,7 @@ def _decisions(path):
 
 
 def measure_torch_autotune():
-    """The program asks for TF32 itself: what a floor is there for."""
+    """The program asks for TF32 itself. A floor has to prevent that."""
     _need_device()
     torch.set_float32_matmul_precision("high")
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.environ["EXPERIMENT_FOLDER"], str(os.getpid()))

@@ -23,7 +23,7 @@ std::string title_with_order(const std::string& title, int n) { return title + "
 
 }  // namespace
 
-/// Measures every function under each math mode; one that takes a compute type, with each of these.
+/// Measures every function under each math mode, and with each compute type if it takes one.
 void measure_functions(Worker& worker) {
     for (const int n : worker.sizes)
         for (const Element element : {Element::real, Element::complex}) {

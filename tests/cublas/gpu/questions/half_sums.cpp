@@ -14,7 +14,7 @@ namespace {
 
 // Numbers from 0.5 to 1 make sums of about 9200, all of which have the same unit in the last place.
 constexpr int rows = 64, terms = 16384;
-constexpr double unit = 8;  // of float16 from 8192 to 16384
+constexpr double unit = 8;  // distance of float16 numbers from 8192 to 16384
 // FP16 loses the digits of most products of so long a sum. Few parts that are added in FP16 lose less than this.
 constexpr double few_parts = 2;
 // A rounded sum is off by half a unit. The rest allows for tensor cores, which truncate sums of FP32 at each step.

@@ -82,7 +82,7 @@ std::string is_lowered_by_override(const Seen& seen) {
     const std::vector<const char*> last(seen.names.end() - 2, seen.names.end());
     return is_lowered({seen.findings, others}) == "yes" ? is_lowered({seen.findings, last}) : "?";
 }
-/// Returns whether the second product does without what the first one does.
+/// Returns whether the second product lacks a property that the first one has.
 std::string forbids(const Seen& seen) {
     if (seen.at(0) != "yes" || seen.at(1) == not_measured) return "?";
     return seen.at(1) == "no" ? "yes" : "no";

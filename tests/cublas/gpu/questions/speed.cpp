@@ -1,4 +1,5 @@
-// Times by the device's own clock, and bits: of one product by different calls, and of each function in TF32 mode.
+// Compares times, by the device's own clock, and bits: of one product by different calls, and of each function in and
+// out of TF32 mode.
 #include <algorithm>
 #include <array>
 #include <random>

@@ -23,7 +23,7 @@ struct MatmulDescriptor {
     std::int64_t bias_batch_stride;
     std::int32_t bias_type;
     std::int32_t fill_mode;
-    // ---- 56 bytes
+    // ---- The smallest descriptor ends here, after 56 bytes.
     const void* scale_a;
     const void* scale_b;
     const void* scale_c;
@@ -49,7 +49,7 @@ struct MatmulDescriptor {
     static constexpr std::size_t smallest = 56;
     static constexpr std::size_t sizes_of_versions[] = {smallest, 96, 168, 208};
 
-    // Returns false for what is no descriptor, or only the beginning of one.
+    // Returns false if these bytes are no descriptor, or only the beginning of one.
     bool is_valid() const {
         const std::uint32_t version = mark - valid;
         return version < std::size(sizes_of_versions) && size == sizes_of_versions[version] &&

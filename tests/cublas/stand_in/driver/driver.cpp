@@ -1,10 +1,10 @@
 // Stand-in of libcuda.so.1: its state, devices and contexts. memory.cpp has the functions with which a program
-// allocates and copies, streams.cpp those with which it orders, captures and replays.
+// allocates and copies, streams.cpp those with which it orders, captures and replays work.
 //
 // The environment sets the devices: STAND_IN_DEVICES (default 1) and STAND_IN_COMPUTE_CAPABILITY, "9.0" or a list.
 // STAND_IN_DRIVER_DELAY_US: duration of cuCtxGetDevice, so that threads meet there.
 // STAND_IN_MEMORY: bytes of memory of each device.
-// STAND_IN_STREAMS=busy: cuStreamQuery never finds a stream idle; busy:N: not after N calls.
+// STAND_IN_STREAMS=busy: cuStreamQuery never finds a stream idle; busy:N: no longer after N calls.
 
 #include "driver/driver.hpp"
 

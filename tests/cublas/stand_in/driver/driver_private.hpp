@@ -28,7 +28,7 @@ CUresult stand_in_run(int device, const stand_in::Kernel& kernel);
 // Returns the host's view of `bytes` bytes at a device address; NULL unless all of them lie in one allocation.
 std::byte* stand_in_view(const void* address, std::size_t bytes);
 
-// The kernel that is running takes so much time, by the simulated clock of its stream.
+// Adds simulated time to what the running kernel takes, by the clock of its stream.
 void stand_in_take_time(std::uint64_t nanoseconds);
 
 // Returns the compute capability of a device: 10 * major + minor.

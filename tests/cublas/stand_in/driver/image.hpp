@@ -2,8 +2,8 @@
 // them is executed.
 //
 // Sources: the ELF specification; NVIDIA's "PTX ISA" (directive .entry); fatbinary_section.h of the CUDA toolkit for
-// the wrapper. The headers of a fatbin and of its parts are not documented: their fields are as the parts that
-// fatbinary of CUDA 13 writes.
+// the wrapper. The headers of a fatbin and of its parts are not documented: their fields are read as fatbinary of
+// CUDA 13 writes them.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// How often each kernel was launched that the program named, for tests that compare with what a tool counted.
+// Counts the launches of each kernel that the program named, for tests that compare with what a tool counted.
 //
 // STAND_IN_LAUNCHES=FILE: at its end, the process appends a line for each name: direct launches, launches by replays
 // of graphs, and the name.

@@ -31,7 +31,7 @@ CUresult launch(const CUlaunchConfig* config, CUfunction function) {
                    config->blockDimZ, config->sharedMemBytes});
 }
 
-// The kernel of a node is a function, or a kernel of a library.
+// Returns the counts of a node's kernel, which is a function, or a kernel of a library.
 LaunchCounts* node_counts(const CUDA_KERNEL_NODE_PARAMS& parameters) {
     return counts_of(parameters.func != nullptr ? parameters.func : reinterpret_cast<CUfunction>(parameters.kern));
 }
@@ -43,7 +43,7 @@ CUresult add_node(CUgraphNode* node, CUgraph graph, const CUDA_KERNEL_NODE_PARAM
                                : driver().scheduler.add_node(graph, launches, *parameters, node);
 }
 
-// A node of any type. The stand-in has kernels only.
+// Adds a node that is described by its type and the parameters for it. Only nodes for kernels are supported.
 CUresult add_node(CUgraphNode* node, CUgraph graph, const CUgraphNodeParams* parameters) {
     if (parameters == nullptr) return CUDA_ERROR_INVALID_VALUE;
     if (parameters->type != CU_GRAPH_NODE_TYPE_KERNEL) return CUDA_ERROR_NOT_SUPPORTED;

@@ -147,7 +147,7 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstre
     const CUresult result = stand_in::require_stream(&stream);
     if (result != CUDA_SUCCESS) return result;
     if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    // An empty launch. It is refused if the stream captures, since graphs of the stand-in have no memory of their
+    // A launch of nothing. If the stream captures, it fails, since graphs of the stand-in have no memory of their
     // own.
     const CUresult queued = driver().scheduler.launch_uncaptured(stream, [] { return CUDA_SUCCESS; });
     if (queued != CUDA_SUCCESS) return queued;

@@ -150,7 +150,7 @@ CUresult module_of(CUlibrary library, CUmodule* module) {
     return CUDA_SUCCESS;
 }
 
-// Names in the order of the image, then those that the program asked for.
+// Returns the names of an image's kernels, in its order, and then further names that the program asked for.
 template <class Asked>
 std::vector<std::string> names_of(const Image& image, const Asked& asked) {
     std::vector<std::string> names = image.kernels;

@@ -22,7 +22,7 @@ namespace stand_in {
 struct GraphWork {
     Kernel work;
     LaunchCounts* launches = nullptr;      // NULL: not a kernel that the program named
-    CUDA_KERNEL_NODE_PARAMS parameters{};  // of such a kernel
+    CUDA_KERNEL_NODE_PARAMS parameters{};  // of that kernel
 };
 
 }  // namespace stand_in
@@ -95,11 +95,10 @@ class Scheduler {
     CUresult launch(CUstream stream, const Kernel& kernel);
     // Launches a kernel that the program named. It does nothing but count.
     CUresult launch_named(CUstream stream, LaunchCounts* launches, const CUDA_KERNEL_NODE_PARAMS& parameters);
-    // Launches work that cannot be part of a graph in the stand-in. If the stream captures, refuses it and ends the
-    // capture.
+    // Launches work that no graph of the stand-in can have. If the stream captures, refuses it and ends the capture.
     CUresult launch_uncaptured(CUstream stream, const Kernel& kernel);
 
-    // Both run everything launched on the stream, or in the context, and then return.
+    // These run everything that was launched on the stream, or in the context, and then return.
     CUresult synchronize(CUstream stream);
     CUresult synchronize_context(CUcontext context);
     // Answers if the stream is idle, and then runs its first waiting work. So a program that queries repeatedly sees
@@ -149,7 +148,7 @@ class Scheduler {
     // Drops queued work and the fault, since the context is being destroyed.
     void reset(CUcontext context);
     CUresult fault(CUcontext context);
-    // The work that this thread is running takes so much simulated time.
+    // Adds simulated time to what the work takes that this thread is running.
     static void take_time(std::uint64_t nanoseconds);
 
   private:

@@ -39,7 +39,7 @@ double activate(double value, Activation activation) {
     return value;
 }
 
-// Multiplies in parts along k. Their sums are rounded to a type, and so is each sum of parts.
+// Multiplies in parts along k. The sum of each part is rounded to a type, and the total after each part, too.
 template <class T>
 Dense<T> multiply_in_parts(const Dense<T>& a, const Dense<T>& b, std::int64_t parts, cudaDataType type) {
     const auto rounded = [type](T value) {
@@ -74,7 +74,8 @@ Dense<T> multiply_in_fp16(const Dense<T>& a, const Dense<T>& b) {
     return result;
 }
 
-// Returns the bits that a line's numbers take, so that none loses any: those of float64, and the range of exponents.
+// Returns how many bits the fixed-point numbers of every row, or column, need to lose nothing: those of float64, and
+// the range of exponents in the row or column.
 template <class T>
 int bits_of_lines(const Dense<T>& dense, bool by_rows) {
     int range = 0;

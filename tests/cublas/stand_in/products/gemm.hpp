@@ -11,12 +11,12 @@ struct BatchedMatrix {
     bool pointer_array = false;  // matrix.data is a device array of device pointers
 };
 
-// How a product of float64 becomes one of fixed-point numbers: in rows of op(A) and columns of op(B).
+// How a product of float64 becomes one of fixed-point numbers. Each row of op(A) and each column of op(B) has a unit.
 struct Emulation {
     bool is_on = false;
     int fixed_bits = 0;  // 0: as many as the operands take; if that is more than `most_bits`, they stay float64
     int most_bits = 79;  // assumed; NVIDIA's headers leave it to the library
-    int offset = 0;      // added to the number that the operands take
+    int offset = 0;      // added to the number of bits that the operands take
 };
 
 enum class Activation { none, relu, gelu };
@@ -28,7 +28,7 @@ struct Gemm {
     BatchedMatrix a, b, c, d;
     Rounding rounding;
     Emulation emulation;
-    int split_k = 1;  // number of parts of each sum, which are added as numbers of a type
+    int split_k = 1;  // number of parts of each sum, which are added as numbers of type_of_parts
     cudaDataType type_of_parts = CUDA_R_32F;
     bool adds_in_fp16 = false;  // each sum is rounded to FP16 after each product
     std::size_t alignment = 1;  // required alignment of pointers in a pointer array; others are a misaligned access
@@ -42,11 +42,10 @@ struct Gemm {
     const void* scale_b = nullptr;
 };
 
-// Returns the smallest number of bits that fixed-point numbers of whole bytes have, beside the sign, and that is no
-// less.
+// Returns the number of bits beside the sign in the fewest whole bytes that have at least `bits` of them.
 constexpr int whole_bits(int bits) { return (bits + 8) / 8 * 8 - 1; }
 
-// Returns how many bits the last product of the batch kept; -1: it was not emulated.
+// Multiplies. Returns how many bits the last product of the batch kept; -1: it was not emulated.
 int run(const View& view, const Gemm& gemm);
 
 }  // namespace stand_in

@@ -90,7 +90,7 @@ Dense<T> solve(const Dense<T>& a, Dense<T> b, bool left, bool lower, Rounding ro
 template <class T>
 void update(const View& view, const Matrix& c, const Dense<T>& product, T beta, Part part, bool hermitian);
 
-// Rounds each row, or each column, to multiples of a unit that leaves its largest number so many bits.
+// Rounds each row, or each column, to multiples of a unit, so that its largest number keeps `bits` bits.
 template <class T>
 void round_lines(Dense<T>& dense, bool by_rows, int bits);
 

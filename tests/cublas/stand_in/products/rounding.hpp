@@ -35,8 +35,8 @@ inline std::uint16_t fp16_bits(double value) {
     int exponent = 0;
     std::frexp(magnitude, &exponent);
     if (exponent < -13) exponent = -13;  // subnormals have the spacing of the smallest normal numbers
-    const double units = std::nearbyint(std::ldexp(magnitude, 11 - exponent));  // ldexp is exact, so only nearbyint
-                                                                                // rounds
+    // Only nearbyint rounds: ldexp is exact.
+    const double units = std::nearbyint(std::ldexp(magnitude, 11 - exponent));
     // For a normal number, `units` is 1024 to 2048: its leading bit carries into the exponent field.
     return static_cast<std::uint16_t>(sign | (((exponent + 13) << 10) + static_cast<int>(units)));
 }

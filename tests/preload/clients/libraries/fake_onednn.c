@@ -1,9 +1,9 @@
 // Prints what oneDNN prints, in the way in which its versions do, and multiplies nothing. Times are constant, so that
 // the output can be compared byte for byte.
 //
-// OLD: as 2.6 does. The level is a number, the line is the format of printf, the head comes in several pieces, and
-// all streams are flushed. Without OLD: as 3.13 does, which prints a finished line, and also errors unless told not
-// to.
+// Compiled with OLD, prints as version 2.6: the level is a number, the line is the format of printf, the head comes
+// in several pieces, and all streams are flushed. Otherwise prints as version 3.13: a finished line, and also errors
+// unless told not to.
 #include "fake_onednn.h"
 
 #include <pthread.h>
@@ -125,7 +125,7 @@ int dnnl_set_verbose(int level) {
     return 0;
 }
 
-// ---- text that the library prints besides, as a program does into which oneDNN is linked
+// ---- other text from the same library, as a program prints it that has oneDNN linked in
 
 void fake_say(void) {
     int count = 0;

@@ -1,8 +1,8 @@
 // Declares the functions of the libraries that fake_onednn.c is built into.
 #pragma once
 
-/// Each asks for a line; the first that is asked for prints the head before it. `text` is the line without its
-/// beginning and its time.
+/// Each of these prints a line if the level permits. Before the first line, it prints the head. `text` is the line
+/// without its beginning and its time.
 void fake_execute(const char* text);
 void fake_create(const char* text);
 void fake_fail(const char* text);

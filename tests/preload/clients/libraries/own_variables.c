@@ -1,4 +1,4 @@
-// Variables under names of BLAS: one as C writes them, and one as Fortran calls a common block. Defined with
+// Variables under names of BLAS: one as C writes them, and one as Fortran calls a common block. Compiled with
 // FUNCTION, the library has a function under the first name instead.
 #ifdef FUNCTION
 double ddot(double value) { return 5 * value; }

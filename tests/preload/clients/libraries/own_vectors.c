@@ -1,4 +1,4 @@
-// Functions and variables under bare names of BLAS, which are something else. Defined with WITH_BLAS, the library
+// Functions and variables under bare names of BLAS, which are something else. Compiled with WITH_BLAS, the library
 // also has functions under the underscored names, so that the shim takes it for a BLAS.
 #include <stdarg.h>
 

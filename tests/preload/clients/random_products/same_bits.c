@@ -4,8 +4,9 @@
 //     same_bits LIBRARY SEED COUNT [large]
 //
 // Prints a line for each of COUNT calls of each routine: the arguments, a hash of all operands in memory and of the
-// result, a hash of where these have NaN and infinities, one of which elements are not finite, and the number of
-// those. Signs and payloads of NaN do not count. large: products of matrices whose sizes are worth three threads.
+// result, a hash of which of these numbers are NaN and which infinite, a hash of which elements are not finite, and
+// the count of numbers that are not. Signs and payloads of NaN do not count. large: products of matrices whose sizes
+// are worth three threads.
 //
 // The calls are the same on all processors. Compiled with STUBS, this is a library whose functions compute nothing.
 #include <stdint.h>
@@ -14,8 +15,9 @@
 #include <string.h>
 
 // X(name, first letters, their elements, arguments). In the arguments, lower-case letters are options, sizes and
-// scalars. M is a matrix: its rows and columns, and the option that exchanges them. S is that of a solve. V is a
-// vector: its length, and its length with an option. "=": returns a number.
+// scalars. M is a matrix, and S the matrix of a solve; its rows, its columns, and the option that exchanges these
+// follow, or a dot for no option. V is a vector; its length, its length under an option, and that option follow. "=":
+// the function returns a number.
 #define ROUTINES                                   \
     X(gemm, "sdcz", "sdcz", "tTmnkaMmktMknTbMmn.") \
     X(symm, "sdcz", "sdcz", "sumnaMoo.Mmn.bMmn.")  \
@@ -65,7 +67,7 @@
     void cblas_z##name##_sub(void) {}
 ROUTINES
 
-/// The shim asks it how wide integers are.
+/// The shim calls this routine to find the width of the library's integers.
 int isamax_(const int* n) { return *n < 1 ? 0 : 2; }
 
 #else
@@ -103,7 +105,7 @@ static union {
     float floats[12 << 20];
     double doubles[6 << 20];
 } memory;
-static size_t used;  // numbers of the memory, all operands one after the other
+static size_t used;  // how many numbers the operands take, which lie one after the other
 static char text[256];
 
 static void put(size_t at, double value) {
@@ -155,7 +157,7 @@ static int64_t size(int* has_long) {
     return kind == 0 ? 0 : between(1, kind < 10 ? 20 : kind < 14 ? 70 : 140);
 }
 
-/// Returns a scalar: 0, 1, -1 or any. Those of some routines for complex matrices are real.
+/// Returns a scalar: 0, 1, -1 or any number. The scalars of some routines for complex matrices are real.
 static void* scalar(int is_real) {
     const int64_t kind = is_large ? 3 : between(0, 4);
     const size_t first = used;
@@ -199,7 +201,7 @@ static const char* letters_of(char option) {
 }
 
 static void make_arguments(const char* words, void** arguments) {
-    static char options[128], passed[128];             // letters of options, by that of the table
+    static char options[128], passed[128];             // option letters; the index is a letter of the table
     static int64_t sizes[128], steps[most_arguments];  // steps: leading dimensions and increments
     const int is_level_1 = words[0] == '=';
     int has_long = 0, count = 0;

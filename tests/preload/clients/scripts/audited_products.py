@@ -59,7 +59,7 @@ def address(x):
 
 
 def batch(tested, m, n, k):
-    """Three products in two groups of one size; an error of the batch is the largest of the three."""
+    """Three products of one size in two groups. The error of the batch is the largest of the three errors."""
     a, b, c = ([random(*shape, np.float32) for _ in range(3)] for shape in ((m, k), (k, n), (m, n)))
     before = [wide(x) for x in c]
     alphas, betas = (0.75, 0.75, 1.5), (0.5, 0.5, 0)
@@ -79,7 +79,7 @@ def batch(tested, m, n, k):
 
 
 def half_of_a_product(tested, _, n, k):
-    """gemmt: one triangle of a matrix that need not be symmetric."""
+    """gemmt computes one triangle of a matrix that need not be symmetric."""
     a, b, c = random(n, k, np.float32), random(k, n, np.float32), np.zeros((n, n), np.float32)
     BLAS.cblas_sgemmt(ROW_MAJOR, UPPER, NO_TRANS, NO_TRANS, n, k, ctypes.c_float(1), address(a), k, address(b), n,
                       ctypes.c_float(0), address(c), n)

@@ -66,7 +66,7 @@ def share(kind, name):
     wide = lambda x: np.asarray(x).astype(np.longdouble if name in ("sdsdot", "dsdot") else WIDER[kind])
     if name in ("trsv", "trsm"):
         a, b = some(kind, m, m), some(kind, m) if name == "trsv" else some(kind, *((20, m) if side else (m, 20)))
-        a = np.asfortranarray((a / np.sqrt(2 * m) + 2 * np.eye(m)).astype(TYPES[kind]))  # solves do not grow
+        a = np.asfortranarray((a / np.sqrt(2 * m) + 2 * np.eye(m)).astype(TYPES[kind]))  # keeps solutions of solves small
         side = side and name == "trsm"
         x = f(a, b, lower=lower, trans=trans, diag=diag) if name == "trsv" else f(1, a, b, side, lower, trans, diag)
         matrix, x = op(triangle(wide(a), lower, diag), trans), wide(x)
@@ -115,6 +115,6 @@ def share(kind, name):
 
 for name, kinds in ROUTINES.items():
     for kind in kinds if name in SUMS or not terms else ():
-        random = np.random.default_rng([6, *map(ord, kind + name)])  # whatever other routines there are
+        random = np.random.default_rng([6, *map(ord, kind + name)])  # independent of the other routines
         shares = [float(share(kind, name)) for _ in range(calls)]
         print(kind + name, max(shares), float(np.sqrt(np.mean(np.square(shares)))))

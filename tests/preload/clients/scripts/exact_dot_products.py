@@ -8,7 +8,7 @@ rng = np.random.default_rng(4)
 for m, n, k, cancels in ((3, 4, 50, 0), (4, 5, 300, 0), (5, 3, 7, 0), (4, 4, 60, 20), (3, 3, 64, 40), (5, 5, 2, 0)):
     a, b = rng.standard_normal((m, k)), rng.standard_normal((k, n))
     if cancels:
-        # The second half of each sum is the first with the other sign, but for its last digits.
+        # The second half of each sum is the negative of the first half, except for its last digits.
         half = k // 2
         a[:, half:] = -a[:, :half] * (1 + 2.0**-cancels * rng.standard_normal((m, half)))
         b[half:] = b[:half]

@@ -25,14 +25,14 @@ def random(rows, columns, dtype):
 
 
 def stored(x):
-    """x in Fortran's order, with NaN between its columns. Returns the array, of which x is the upper part."""
+    """Copies x into an array in Fortran's order, with NaN between the columns. x is the upper part of the returned array."""
     whole = np.full((x.shape[0] + PADDING, x.shape[1]), float(os.environ.get("UNREAD", "nan")), x.dtype, order="F")
     whole[:x.shape[0]] = x
     return whole
 
 
 def prepared(a, unread=None, is_unit=False):
-    """A as stored, for a routine that does not read this triangle, nor the diagonal if it is of ones."""
+    """Returns A for a routine that does not read the triangle `unread`, nor the diagonal if `is_unit` is true."""
     if "UNREAD" in os.environ and unread:
         half = np.triu_indices(len(a), 1) if unread == "U" else np.tril_indices(len(a), -1)
         a[half] = float(os.environ["UNREAD"])
@@ -57,7 +57,7 @@ def call(name, *arguments):
 
 
 def keep(name, result, uplo=None):
-    """Notes the elements that a routine has written: all, or those of a triangle."""
+    """Stores the elements that a routine has written: all, or those of a triangle."""
     columns = [column if uplo is None else column[:j + 1] if uplo == "U" else column[j:] for j, column in enumerate(result.T)]
     saved.append((name, np.concatenate(columns).astype(np.complex128 if np.iscomplexobj(result) else np.float64)))
 

@@ -14,7 +14,7 @@ def good():
 
 
 def bad():
-    """Rows of Q' L are eigenvectors times eigenvalues, which differ by 10^5: the small ones drown."""
+    """Rows of Q' L are eigenvectors times eigenvalues, which span a factor of 10^5, so errors hide the small rows."""
     q = np.linalg.qr(rng.standard_normal((SIZE, SIZE)))[0]
     l = q * np.geomspace(1e-1, 1e4, SIZE) @ q.T
     return q.T.astype(TYPE, order="C"), l.astype(TYPE)

@@ -32,7 +32,7 @@ SINGLE, DOUBLE = ((np.float32, "s"), (np.complex64, "c")), ((np.float64, "d"), (
 
 
 def random(rows, columns, dtype):
-    """Elements of very different sizes: rows differ by up to 2^12."""
+    """Returns random elements of very different sizes: rows differ by factors of up to 2^12."""
     x = rng.standard_normal((rows, columns)) * np.exp2(rng.integers(-6, 7, (rows, 1)))
     if np.issubdtype(dtype, np.complexfloating):
         x = x + 1j * rng.standard_normal((rows, columns))
@@ -40,7 +40,7 @@ def random(rows, columns, dtype):
 
 
 def wide(x):
-    """Float64 becomes a type that no BLAS multiplies, so that these products are not audited themselves."""
+    """Converts float64 to a type that no BLAS multiplies, so that the reference products are not audited."""
     single, double = (np.float64, np.longdouble), (np.complex128, np.clongdouble)
     return x.astype((double if np.iscomplexobj(x) else single)[x.dtype.char in "dDgG"])
 
@@ -54,7 +54,7 @@ def errors(tested, reference, bound, written=True):
 
 
 def triangle(uplo, x, other):
-    """x in the stored triangle, `other` in the rest."""
+    """Returns a matrix with x in the stored triangle, and `other` in the rest."""
     keep = np.triu(np.ones(x.shape, bool)) if uplo == "U" else np.tril(np.ones(x.shape, bool))
     return np.where(keep, x, other)
 
@@ -70,11 +70,11 @@ def expect(function, sizes, product, bound, tested, written=True):
                       **{name: float(error) for name, error in errors(result, reference, bound(), written).items()}}))
 
 
-size = 50  # below the 64 rows that an audit's own product takes at once; soon above them
+size = 50  # an audit's own product takes 64 rows at once; the first sizes are below 64, later ones above
 
 
 def sizes():
-    """Three sizes, in an order that no other product has. Large ones cost much: float64 is compared with long double."""
+    """Returns m, n, k that no other product has in this order. Small sizes, because long double, the reference, is slow."""
     global size
     size += 1
     return size, size + 1, size + 2

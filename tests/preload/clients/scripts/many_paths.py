@@ -36,7 +36,7 @@ def follow(number, digits):
 
 
 def multiply_at_sizes(number):
-    """Products of so many distinct decisions, by one call path."""
+    """Makes `number` products with distinct decisions, by one call path."""
     ones = numpy.ones(4096, numpy.float32)
     dimensions = range(2, 53)
     for m, n, k in itertools.islice(itertools.product(dimensions, repeat=3), number // 4):

@@ -8,7 +8,7 @@ rng = np.random.default_rng(11)
 
 
 def noise():
-    """A residual b - A x that is 0 but for the rounding of x and b: all digits cancel."""
+    """Computes a residual b - A x that is 0 except for the rounding of x and b, so that all digits cancel."""
     a, x = (rng.standard_normal((64, 64)).astype(np.float32) for _ in range(2))
     b = (a.astype(np.float64) @ x).astype(np.float32)
     stacked, factor = np.hstack([b, a]), np.vstack([np.eye(64, dtype=np.float32), -x])
@@ -18,7 +18,7 @@ def noise():
 
 
 def exact_zeros():
-    """The same, but in small integers: the result is 0 exactly, in FP32 and in TF32."""
+    """Computes the same in small integers, so that the result is exactly 0 in FP32 and in TF32."""
     a, x = (rng.integers(-3, 4, (64, 64)).astype(np.float32) for _ in range(2))
     stacked, factor = np.hstack([a @ x, a]), np.vstack([np.eye(64, dtype=np.float32), -x])
     for _ in range(6):
@@ -26,7 +26,7 @@ def exact_zeros():
 
 
 def drift():
-    """Four products with a row that cancels, then 396 that are fine."""
+    """Makes four products with a row that cancels, and then 396 products without such a row."""
     q = np.linalg.qr(rng.standard_normal((64, 64)))[0]
     graded = q * np.geomspace(1e-1, 1e4, 64) @ q.T
     bad = tuple(x.astype(np.float32, order="C") for x in (q.T, graded))

@@ -16,7 +16,7 @@ results = []
 
 
 def matrix(rows, columns, value=1.0, dtype=np.float32, **places):
-    """A matrix in Fortran's order; `at`: {(row, column): other value}."""
+    """Returns a matrix in Fortran's order. `at` has other values: {(row, column): value}."""
     x = np.full((rows, columns), value, dtype, order="F")
     for place, other in places.get("at", {}).items():
         x[place] = other
@@ -61,7 +61,7 @@ def sum_overflow():
 
 
 def difference_of_infinities():
-    """The first two terms of one element: +infinity and -infinity."""
+    """The first two terms of one element are +infinity and -infinity."""
     sgemm(matrix(70, 2, at={(66, 0): HUGE, (66, 1): HUGE}), matrix(2, 40, at={(0, 33): HUGE, (1, 33): -HUGE}))
 
 
@@ -105,7 +105,7 @@ def complex_numbers():
 
 
 def triangle():
-    """syrk, where the largest element is outside of the triangle in the first product."""
+    """Calls syrk. In the first product, the largest element is outside of the triangle."""
     c = matrix(4, 4, at={(0, 3): 1e38})
     call("ssyrk_", "L", "N", 4, 2, 1.0, matrix(4, 2), 4, 10.0, c, 4, result=c)
     c = matrix(4, 4, at={(0, 3): 1e38})
@@ -113,14 +113,14 @@ def triangle():
 
 
 def symmetric():
-    """NaN in the triangle of A that is not read."""
+    """NaN is in the triangle of A that is not read."""
     c = matrix(3, 2)
     call("ssymm_", "L", "U", 3, 2, 1.0, matrix(3, 3, at={(2, 0): np.nan, (0, 1): HUGE}), 3, matrix(3, 2, at={(1, 1): HUGE}), 3,
          0.0, c, 3, result=c)
 
 
 def in_place():
-    """NaN on a diagonal that is not read, and in a B that was bad before."""
+    """NaN is on a diagonal that is not read, and in a B that was bad before."""
     b = matrix(3, 2, at={(0, 0): np.inf})
     call("strmm_", "L", "U", "N", "N", 3, 2, 1.0, matrix(3, 3), 3, b, 3, result=b)
     b = matrix(3, 2, at={(1, 1): HUGE})
@@ -137,7 +137,7 @@ def pointers(matrices):
 
 
 def batch():
-    """Five products in two groups: bad operands, a bad C, and an overflow in number 3."""
+    """Five products in two groups have bad operands, a bad C, and an overflow in number 3."""
     a = [matrix(5, 6) for _ in range(5)]
     b = [matrix(6, 4) for _ in range(5)]
     c = [matrix(5, 4) for _ in range(5)]
@@ -154,7 +154,7 @@ def batch():
 
 
 def below_infinity():
-    """The largest number is finite; rounded to TF32 it is not."""
+    """The largest number is finite, but rounded to TF32 it is infinite."""
     sgemm(matrix(2, 1, at={(1, 0): np.finfo(np.float32).max}), matrix(1, 1))
 
 
@@ -174,7 +174,7 @@ def threads():
 
 
 def forks():
-    """A child of before the search's end, and one of after it."""
+    """Forks one child before the search ends, and one after that."""
 
     def in_child():
         child = os.fork()

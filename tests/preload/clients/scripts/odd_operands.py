@@ -36,7 +36,7 @@ def sgemm(a, b, c=None, alpha=1.0, beta=0.0):
 
 
 def unit_diagonal():
-    """NaN on the diagonal and in the triangle that strmm does not read."""
+    """NaN is on the diagonal and in the triangle that strmm does not read."""
     rng = np.random.default_rng(3)
     a, b = (np.asfortranarray(rng.standard_normal((8, n)).astype(np.float32)) for n in (8, 5))
     a[np.tril_indices(8)] = np.nan
@@ -58,7 +58,7 @@ kept = []
 
 
 def overflow():
-    """Results that are finite although |A||B|, or |beta||C| added to it, overflows."""
+    """The results are finite although |A||B|, or |A||B| + |beta||C|, overflows."""
     sgemm([[3e38, -2.9e38, 1e30]], [[1], [1], [1.0001]])
     sgemm([[3e38, -2.9e38], [1, 2.0001]], [[1, 1.1], [1, 1.1]], [[-1e38, 2e37], [1e-5, 1]], 0.75, 0.5)
     sgemm([[1e20, -1.0001e20, 1e20]], [[2e18, 1, 1], [2e18, 1, 1], [1.2e18, 1, 1]])

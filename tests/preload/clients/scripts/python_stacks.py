@@ -20,7 +20,7 @@ stacks = {}
 local = threading.local()
 checks = []
 def bytes_of(text):
-    """The bytes that the shim keeps of a name: those of a file name that is not UTF-8, else UTF-8."""
+    """Returns the bytes that the shim stores for a name: UTF-8, or the original bytes of a file name that is not UTF-8."""
     try: return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError: return text.encode("utf-8", "surrogatepass")
 def probe():

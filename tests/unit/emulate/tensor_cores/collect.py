@@ -7,11 +7,11 @@ FOLDER instead of this one.
 import argparse
 import pathlib
 
-# Hexadecimal digits of an operand, and GPUs. Of the others, the source has no results.
+# For each format, the hexadecimal digits of an operand, and the GPUs of which the source has results.
 FORMATS = {"tf32": (5, "A100 A2 Ada L40S H100 H200 B200"), "bf16": (4, "A100 A2 Ada L40S H100 H200 B200"),
            "fp16": (5, "V100 A100 A2 Ada L40S H100 H200 B200"), "E4M3": (3, "Ada L40S H100 H200 B200"),
            "E5M2": (3, "Ada L40S H100 H200 B200")}
-# This result is the only one that tells the step of a B200 from a sum that is rounded once.
+# Only this result shows that a B200 adds in steps, and does not round the whole sum once.
 ALSO = {"E5M2": [3935]}
 
 

@@ -144,7 +144,7 @@ def wgmma_forms():
 
 
 def tcgen05_forms():
-    """Descriptors of kinds f16 and tf32 are constants, or come from memory: then the format is not known."""
+    """Yields forms of tcgen05.mma. The format is known if the descriptor is a constant, and unknown if it is in memory."""
     kinds = [
         ("fp16", "f16", "0x08200010"),
         ("bf16", "f16", "0x08200490"),
@@ -172,7 +172,7 @@ def tcgen05_forms():
 
 
 def other_forms():
-    """Products of vectors, not of matrices."""
+    """Yields products of vectors, not of matrices."""
     yield "none", "none__fma_f32", 70, 121, [".reg .f32 q; ld.global.f32 q, [x]; fma.rn.f32 q, q, q, q; st.global.f32 [x], q;"]
     yield "none", "none__fma_f16x2", 70, 121, [".reg .b32 q; ld.global.b32 q, [x]; fma.rn.f16x2 q, q, q, q; st.global.b32 [x], q;"]
     yield "none", "none__fma_bf16x2", 80, 121, [".reg .b32 q; ld.global.b32 q, [x]; fma.rn.bf16x2 q, q, q, q; st.global.b32 [x], q;"]
@@ -208,7 +208,7 @@ def elf(target, file):
 
 
 def make_formats(folder):
-    """formats.fatbin: every form for one architecture of each instruction set, compressed by zstd."""
+    """Makes formats.fatbin: every form for one architecture of each instruction set, compressed by zstd."""
     images = []
     for target in ("sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120a"):
         number = int(target[3:].rstrip("a"))
@@ -220,7 +220,7 @@ def make_formats(folder):
 
 
 def make_choice(folder):
-    """choice_*.fatbin: the kernel `chosen` for several devices, each time with another format."""
+    """Makes choice_*.fatbin: the kernel `chosen` for several devices, each time with another format."""
     body_of = {formats: body for formats, name, _, _, body in forms() if name.startswith(f"{formats}__mma_m") or formats == "none"}
     images = []
     for target, formats in (("sm_80", "fp16"), ("sm_86", "bf16"), ("sm_90", "tf32"), ("sm_90a", "integer"), ("sm_100f", "fp64")):
@@ -235,7 +235,7 @@ def make_choice(folder):
 
 
 def make_functions(folder):
-    """functions.cubin: kernels beside a function that multiplies. unlinked.cubin: functions that it calls are missing."""
+    """Makes functions.cubin, with kernels beside a function that multiplies, and unlinked.cubin, which lacks functions."""
     bf16 = next(body for formats, name, _, _, body in forms() if name.startswith("bf16__mma_m16n8k8"))
     lines = "\n".join(bf16)
     function = f".visible .func multiply(.param .b64 p0)\n{{\n.reg .b64 x;\nld.param.u64 x, [p0];\n{lines}\nret;\n}}\n"
