@@ -33,7 +33,6 @@ GATE = [
     ("mov", "the slow way: says which function was called"),
     ("jmp", "finds or makes the site, once for each caller"),
 ]
-TAKEN = 13  # number of instructions in GATE that run in a forwarded call
 
 COLOURS = ("#555555", "#0072b2", "#56b4e9", "#009e73", "#d55e00", "#cc79a7")
 

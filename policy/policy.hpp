@@ -93,7 +93,7 @@ struct Rule {
 /// An exception to the floor of the policy file that contains it: a table [[limits.except]]. It holds if each of its
 /// lists is empty or has an entry that fits the process.
 struct FloorException {
-    std::string name;  ///< the name in the file; `exception 2` if the exception has no name
+    std::string name;  ///< the name in the file; `exception 2` for the file's second exception if it has no name
     std::string file;  ///< the path of the file that contains the exception, for messages
     int line = 0;
     Floor floor = Floor::none;              ///< the floor that replaces the file's floor if it is lower

@@ -63,7 +63,7 @@ bool is_loader(const char* path) {
 
 WhyUnseen inspect_elf(const system::RawFile& file, const char* path, const char* head, std::size_t size) {
     Elf64_Ehdr header;
-    if (size < sizeof header) return WhyUnseen::seen;  // the kernel cannot start such a file
+    if (size < sizeof header) return WhyUnseen::seen;  // execve fails, so no process goes unseen
     std::memcpy(&header, head, sizeof header);
     if (header.e_machine != system::own_machine || !system::has_own_layout(header)) return WhyUnseen::other_machine;
     for (std::uint32_t i = 0; i < header.e_phnum; ++i) {

@@ -19,7 +19,7 @@ struct KnownBypass {
         "cpu";  ///< `gpu` if the bypass counts only when a GPU driver was loaded; otherwise `cpu`
     std::vector<std::string_view> markers{};  ///< texts inside files, each of which implies this bypass
     std::vector<std::string_view> files{};    ///< beginnings of file names, each of which implies this bypass
-    std::vector<std::string_view> except{};   ///< beginnings of file names, each of which excludes this bypass
+    std::vector<std::string_view> except{};   ///< beginnings of names of files that never imply this bypass
     std::string_view message;   ///< text after the title in messages, which says how the bypass multiplies
     std::string_view remedy{};  ///< advice on how to control the bypass; empty if there is none
     std::uint16_t pins = 0;     ///< bits of the environment variables (pin_…) that together keep its products at

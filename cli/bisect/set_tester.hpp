@@ -182,7 +182,7 @@ class SetTester {
     int strictness_ = 0;                     ///< number of times that reduce_error_rate() has divided `error_` by ten
     RunCounts after_exact_, after_lowered_;  ///< runs with all products exact, separately by whether the run before
                                              ///< them was exact or lowered products
-    bool was_lowered_ = false;               ///< the last run was to lower products
+    bool was_lowered_ = false;               ///< the last run was one with products at lower precision
     bool is_random_ = false;
     bool takes_new_groups_ = true;
 };

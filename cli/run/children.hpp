@@ -37,7 +37,7 @@ class RunChildrenFile {
     /// Removes the file, after the program could not be started.
     void remove_file() const;
 
-    /// Notes in the file that the shim does not cover `program`, and why.
+    /// Adds `program` to the file as one that the shim does not cover, with the reason `why`.
     void add_unseen_program(const std::string& program, record::WhyUnseen why) const;
 
     /// Returns the children that the file lists.

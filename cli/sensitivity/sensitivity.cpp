@@ -389,8 +389,9 @@ class SensitivityAnalysis {
             runner_.confirm_by_second_run(*largest->first);
     }
 
-    /// Makes a last exact run if exact runs differed or printed times, so that no place is blamed for a number that
-    /// grows with time, or for a clock of another time zone that did not advance visibly during short runs.
+    /// Makes a last run with all products at FP32 if such runs differed or printed times. A number that grows with
+    /// time moves again in this run, and so does a clock that stood still during short runs. So no place is blamed
+    /// for their changes.
     void check_drift() {
         if (has_moved() && (runner_.exact_run_noise() > 0 || runner_.reference().has_other_timestamps()))
             runner_.check_by_exact_run(exact_request(), "after all others");

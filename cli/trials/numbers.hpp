@@ -33,8 +33,8 @@ std::size_t timestamp_length(std::string_view text);
 /// are results, such as a right ascension.
 bool is_timestamp_of_run(std::string_view moment, const RunTimeSpan& run);
 
-/// The words and signs of a text between two numbers, separated by single spaces. Spaces and line ends of the text do
-/// not count, because the widths of columns depend on the numbers in them.
+/// The words and punctuation marks between two numbers of a text, joined by single spaces. The text's own spaces and
+/// line ends are left out, because the widths of columns depend on the numbers in them.
 struct WordsBetweenNumbers {
     std::string text{};
     std::string without_run_timestamps{};  ///< the text without dates and times of the run itself

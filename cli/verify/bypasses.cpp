@@ -319,8 +319,8 @@ void add_files(const record::RecordedObjectList& objects, std::uint16_t pins, st
             recording);
 }
 
-/// Adds the bypasses of processes that ended without a recording, because they made no call that the shim sees or
-/// changed their own log.
+/// Adds the possible bypasses of processes that ended without a recording. Such a process made no call that the shim
+/// sees, or set its own FP32_MATMUL_LOG, FP32_MATMUL_POLICY or FP32_MATMUL_DISABLE.
 void add_marks(const MergedProcess& process, BypassScanner& files, BypassCollector& bypasses) {
     for (const record::UnrecordedProcess& mark : process.marks) {
         const std::string remark = fmt::format(

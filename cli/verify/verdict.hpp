@@ -115,7 +115,7 @@ struct KernelSummary {
     const std::vector<std::string>& names_of(KernelKind kind) const { return names[static_cast<std::size_t>(kind)]; }
 };
 
-/// Sums up the kernels in rows that have calls.
+/// Summarizes the kernels that were launched: those of all rows whose number of calls is not 0.
 KernelSummary summarize_kernels(const MergedCalls& calls);
 
 /// Returns a number of launches as text: `1 launch`, `2 launches`.

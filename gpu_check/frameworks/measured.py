@@ -8,7 +8,7 @@ the same products.
 
 import numpy
 
-FORMATS = ("fp32", "bf16x9", "tf32", "bf16", "fp16", "wrong")  # formats from highest to lowest
+FORMATS = ("fp32", "bf16x9", "tf32", "bf16", "fp16", "wrong")  # from the most exact to the least exact; `wrong` fits no format
 FP32_MATCH_DISTANCE = 2e-5
 LOWER_MATCH_DISTANCE = 1e-4
 SCALES = (2.0**20, 1.0, 2.0**-30)  # scales of rows and columns, which are above, within and below the range of FP16

@@ -86,7 +86,7 @@ class Float64Problem : public DeviceProblem {
 
 /// One way to request a product from cuBLAS.
 struct ProductRequest {
-    const char* function;  ///< name in the table of functions
+    const char* function;  ///< name of a row of the table in functions.cpp, such as `sgemm_ex`
     cublasMath_t mode = CUBLAS_DEFAULT_MATH;
     cublasComputeType_t type = CUBLAS_COMPUTE_32F;
     cublasGemmAlgo_t algorithm = CUBLAS_GEMM_DEFAULT;

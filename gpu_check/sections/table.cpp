@@ -63,7 +63,7 @@ std::span<const Section> verdict_sections() { return table; }
 
 const Section& section_named(const std::string& name) {
     const auto found = std::ranges::find_if(table, [&](const Section& each) { return each.name == name; });
-    if (found == table.end()) throw std::invalid_argument("unknown section '" + name + "'; --list shows them");
+    if (found == table.end()) throw std::invalid_argument("there is no section '" + name + "'");
     return *found;
 }
 

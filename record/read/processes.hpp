@@ -16,7 +16,7 @@ std::string command_line_of(std::int32_t pid);
 /// Returns the path of a process's executable, or an empty text if the process has ended or the path is not readable.
 std::string executable_of(std::int32_t pid);
 
-/// A process of a `fp32shim run` that is still running.
+/// A process that a `fp32shim run` started and that is still running.
 struct RemainingProcess {
     std::int32_t pid = 0;
     bool is_certain = true;  ///< false: the process has overwritten its environment, so it may also belong to another

@@ -92,8 +92,8 @@ struct Site {
 
     /// Returns the base name of the calling object's file, or an empty text for code in no loaded object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
-    /// Returns true for a batch function that no library provides. The shim then calls `real` for each product of the
-    /// batch.
+    /// Returns true if `function` is a batch function that no loaded library has. Then `real` is the function for a
+    /// single product, `routine`, which the shim calls for each product of the batch.
     bool runs_batch_one_by_one() const {
         return routine != function && routine->product().batching != function->product().batching;
     }

@@ -79,10 +79,11 @@ bool share_a_scope(const link_map* left, const link_map* right) {
     return false;
 }
 
-/// Returns the library and address of a function for a caller that does not import it (the caller uses a pointer or a
-/// tail call). Takes the binding of the first object that imports the function, or returns an empty binding if no
-/// object does. Marks the binding as ambiguous if another importer has a different address. If `only_beside_caller`
-/// is true, considers only importers that share a scope with the caller.
+/// Returns the library and address of a function for a caller that does not import it: a caller that calls through a
+/// pointer, or that called another object's function, which ended in a tail call. Takes the binding of the first
+/// object that imports the function, or returns an empty binding if no object does. Marks the binding as ambiguous if
+/// another importer has a different address. If `only_beside_caller` is true, considers only importers that share a
+/// scope with the caller.
 FunctionBinding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
     const link_map* own = elf::own_object();
     FunctionBinding shared;

@@ -92,7 +92,8 @@ def intercepted_functions():
 
 def is_vector_product(function):
     """Tells by a function's name, in any form, if the function multiplies with a vector."""
-    vector = r"(scipy_)?(cblas_)?([sdcz]|sc|dz|sds|ds)(gemv|symv|hemv|ger[uc]?|trmv|trsv|dot[uc]?(_sub)?|nrm2|asum)(_?64)?_?"
+    vector = (r"(scipy_)?(cblas_)?([sdcz]|sc|dz|sds|ds|cs|zd)"
+              r"(gemv|symv|hemv|ger[uc]?|syr|her|syr2|her2|trmv|trsv|axpy|rot|dot[uc]?(_sub)?|nrm2|asum)(_?64)?_?")
     return re.fullmatch(vector, function, flags=re.IGNORECASE) is not None
 
 

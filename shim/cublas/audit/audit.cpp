@@ -189,8 +189,9 @@ bool CallAudit::compare_all_products(AuditFormat ran) {
     return true;
 }
 
-/// Compares the results of one product. Returns false if that was impossible. If an operand has NaN or infinity,
-/// compares nothing, but sets a flag of the audit and returns true.
+/// Compares the GPU's result of one product with a reference. Returns false if operands could not be copied or no
+/// reference could be computed. If an operand has NaN or infinity, compares nothing, sets audit_bad_operand, and
+/// returns true.
 bool CallAudit::compare_one_product(const AuditStream& stream, const Level3& single, const Memory& memory,
                                     AuditFormat ran) {
     Matrix start{};
