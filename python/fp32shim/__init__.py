@@ -34,6 +34,8 @@ import struct
 import typing
 import warnings
 
+from fp32shim import tables
+
 __all__ = [
     "FP32ShimError", "FP32ShimWarning", "Products", "Recording", "active", "command_path", "get_float32_matmul_precision",
     "get_floor", "get_precision", "library_path", "products", "recording", "reload_policy", "scope",
@@ -377,15 +379,15 @@ class Recording:
         """Returns a text about the recording. The text gives the number of products, their time and their formats. Then
         come the `top` rows that took the longest time, and `top` audits, the largest error first. If there is no
         recording, one sentence says so."""
-        return _text_of_tables(self._tables_to_show(top))
+        return tables.text_of_tables(self._tables_to_show(top))
 
     def _repr_html_(self) -> str:  # IPython shows the HTML that this method returns
-        return _html_of_tables(self._tables_to_show(10))
+        return tables.html_of_tables(self._tables_to_show(10))
 
-    def _tables_to_show(self, top: int) -> list[_Table]:
+    def _tables_to_show(self, top: int) -> list[tables.Table]:
         if not self._recordings_to_read():
-            return [_Table(self._why_no_rows, (), 0, [])]
-        return _tables_of_report(self.report(), top)
+            return [tables.Table(self._why_no_rows, (), 0, [])]
+        return tables.tables_of_report(self.report(), top)
 
 
 class Products(Recording):
@@ -472,109 +474,6 @@ def _remove_own_folder(folder: str, pid: int) -> None:
 
     if os.getpid() == pid:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-# ---- tables -------------------------------------------------------------------------------------------------------
-
-_LEFT, _RIGHT = str.ljust, str.rjust
-
-
-class _Table(typing.NamedTuple):
-    heading: str
-    titles: tuple[str, ...]
-    numbers: int  # number of leading columns whose cells are numbers
-    cells: list[tuple[str, ...]]
-
-
-def _duration_text(nanoseconds: int) -> str:
-    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
-        if nanoseconds >= size:
-            return f"{nanoseconds / size:.3g} {unit}"
-    return f"{nanoseconds} ns"
-
-
-def _printable_text(text: object) -> str:
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
-
-
-def _product_cells(row: dict[str, typing.Any]) -> tuple[str, ...]:
-    """Returns the function, the size and the source location of a row, as a table shows them."""
-    sizes = "x".join("?" if row[key] is None else str(row[key]) for key in "mnk")
-    size = ("<=" if row.get("sizes_folded") else "") + sizes + (f" batch {row['batch']}" if row["batch"] not in (1, None) else "")
-    places = [_printable_text(place) for place in (row["scope"], row["where"]) if place]
-    return _printable_text(row["function"] or "?"), size, " ".join(places)
-
-
-def _format_of(row: dict[str, typing.Any]) -> str:
-    return str(row["actual"] or row["applied"] or "unknown")
-
-
-def _decision_table(rows: list[dict[str, typing.Any]], top: int) -> _Table:
-    calls: dict[str, int] = {}
-    for row in rows:
-        calls[_format_of(row)] = calls.get(_format_of(row), 0) + row["calls"]
-    total = sum(calls.values())
-    heading = f"{total:,} product{'' if total == 1 else 's'} recorded"
-    if rows:
-        about = "about " if any(row["timed_calls"] < row["calls"] for row in rows) else ""
-        shares = ", ".join(f"{count:,} at {name}" for name, count in sorted(calls.items(), key=lambda each: -each[1]))
-        heading += f", {about}{_duration_text(sum(row['host_ns'] for row in rows))} on the host; ran: {shares}"
-    if len(rows) > top:
-        heading += f". The {top} of {len(rows):,} rows that took longest:"
-    cells = [(f"{row['calls']:,}", ("~" if row["timed_calls"] < row["calls"] else "") + _duration_text(row["host_ns"]),
-              *_product_cells(row),
-              f"{row['requested'] or '?'} ({row['source'] or '?'})", _format_of(row), row["reason"] or "")
-             for row in sorted(rows, key=lambda row: -row["host_ns"])[:top]]
-    return _Table(heading, ("calls", "host time", "function", "size", "where", "asked for", "ran at", "reason"), 2, cells)
-
-
-def _audit_table(audits: list[dict[str, typing.Any]], top: int) -> _Table:
-    def worst_error(audit: dict[str, typing.Any]) -> float:
-        error = audit["row"]["worst"]  # JSON has null for an infinite error
-        return float("inf") if error is None else float(error)
-
-    audited = [audit for audit in audits if audit["audits"] > 0]
-    count = sum(audit["audits"] for audit in audited)
-    heading = f"{count:,} audit{'' if count == 1 else 's'}"
-    if len(audited) > top:
-        heading += f". The {top} of {len(audited):,} rows with the largest error:"
-    cells = [(f"{audit['audits']:,}", f"{worst_error(audit):.2g}", f"{audit['beyond']:,}", *_product_cells(audit),
-              f"{audit['tested']} with {audit['reference']}")
-             for audit in sorted(audited, key=worst_error, reverse=True)[:top]]
-    return _Table(heading, ("audits", "largest error of a row", "beyond tolerance", "function", "size", "where", "compared"), 3, cells)
-
-
-def _tables_of_report(report: dict[str, typing.Any], top: int) -> list[_Table]:
-    return [_decision_table(report["rows"], top), *([_audit_table(report["audits"], top)] if report["audits"] else [])]
-
-
-def _text_of_tables(tables: list[_Table]) -> str:
-    lines = []
-    for table in tables:
-        lines.append(table.heading)
-        texts = [table.titles, *table.cells] if table.cells else []
-        widths = [max(map(len, column)) for column in zip(*texts)]
-        for line in texts:
-            cells = [(_RIGHT if number < table.numbers else _LEFT)(cell, widths[number]) for number, cell in enumerate(line)]
-            lines.append("  ".join(cells).rstrip())
-    return "\n".join(lines)
-
-
-def _html_of_tables(tables: list[_Table]) -> str:
-    import html
-
-    def html_row(tag: str, numbers: int, texts: tuple[str, ...]) -> str:
-        cells = (f'<{tag} style="text-align:{"right" if number < numbers else "left"}">{html.escape(text)}</{tag}>'
-                 for number, text in enumerate(texts))
-        return f"<tr>{''.join(cells)}</tr>"
-
-    parts = []
-    for table in tables:
-        parts.append(f"<div>{html.escape(table.heading)}</div>")
-        if table.cells:
-            parts += ["<table><thead>", html_row("th", table.numbers, table.titles), "</thead><tbody>",
-                      *(html_row("td", table.numbers, cells) for cells in table.cells), "</tbody></table>"]
-    return "".join(parts)
 
 
 # ---- notebooks ----------------------------------------------------------------------------------------------------
