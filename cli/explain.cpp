@@ -221,7 +221,7 @@ struct Explanation {
     policy::Decision decision;
     std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the first that applies
     PlannedCall planned;
-    policy::JobIdentity applicant;  ///< the user and job for whom exceptions to the floor were judged
+    policy::JobIdentity judged_process;  ///< the user and job for whom exceptions to the floor were judged
 };
 
 /// Returns the JSON value of `tf32_rounding`, the way in which operands are rounded to TF32.
@@ -329,7 +329,7 @@ std::string text_of(const Explanation& e) {
         text += fmt::format("  exception   {} ({}:{}), {} instead of {}: {}\n", policy::in_quotes(exception.name),
                             printable(exception.file), exception.line, policy::to_string(exception.floor),
                             policy::to_string(exception.file_floor), exception.holds ? "applies" : "does not apply");
-    const policy::JobIdentity& who = e.applicant;
+    const policy::JobIdentity& who = e.judged_process;
     if (!e.policy.exceptions.empty())
         text += fmt::format("  asked by    user {}, groups {}{}, job {}, account {}, command {}\n", who.user,
                             fmt::join(who.groups, " "), who.has_real_user_ids ? "" : " (chosen in a user namespace)",
@@ -383,10 +383,10 @@ int explain(const ExplainOptions& options) {
     }
     const std::string command = options.command.empty() ? options.executable : options.command;
     Explanation explanation;
-    explanation.applicant = policy::own_job_identity(environment.entry_views());
-    explanation.applicant.command = command;
+    explanation.judged_process = policy::own_job_identity(environment.entry_views());
+    explanation.judged_process.command = command;
     policy::LoadedPolicy loaded =
-        policy::load_policy(environment.entry_views(), {.applicant = &explanation.applicant});
+        policy::load_policy(environment.entry_views(), {.process = &explanation.judged_process});
     for (const auto& warning : loaded.warnings) say("explain", warning.text());
     for (const auto& error : loaded.errors) say("explain", error.text());
     if (!loaded.errors.empty()) return exit_code::usage;
