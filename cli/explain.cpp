@@ -172,11 +172,11 @@ std::string verdict_text(const policy::RuleVerdict& verdict) {
     if (!failed.empty()) {
         return printable((is_known ? "does not apply: " : "is not known to apply, so it is skipped: ") + failed);
     }
-    std::string held;
+    std::string met_conditions;
     for (const auto& condition : verdict.unless)
-        held += fmt::format("{}{} is {}, and it is {}", held.empty() ? "" : "; ", condition.key, condition.asked,
-                            condition.found);
-    return printable("does not apply: unless " + held);
+        met_conditions += fmt::format("{}{} is {}, and it is {}", met_conditions.empty() ? "" : "; ", condition.key,
+                                      condition.asked, condition.found);
+    return printable("does not apply: unless " + met_conditions);
 }
 
 Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
@@ -225,7 +225,7 @@ struct Explanation {
 };
 
 /// Returns the JSON value of `tf32_rounding`, the way in which operands are rounded to TF32.
-std::string_view rounding_code(const policy::Policy& policy) {
+std::string_view rounding_word(const policy::Policy& policy) {
     return policy.stochastic_seed ? std::string_view("random") : policy::to_string(policy.tf32_rounding);
 }
 
@@ -268,7 +268,7 @@ std::string to_json(const Explanation& e) {
                       {"floor", policy::to_string(e.policy.floor)},
                       {"floor_exception", text_or_null(e.policy.floor_exception)},
                       {"cpu_mode", policy::to_string(e.policy.cpu_mode)},
-                      {"tf32_rounding", rounding_code(e.policy)},
+                      {"tf32_rounding", rounding_word(e.policy)},
                       {"accumulation", policy::to_string(e.policy.accumulation)},
                       {"precision", policy::to_string(e.decision.precision)},
                       {"applied", policy::to_string(e.planned.outcome.applied)},
