@@ -172,11 +172,11 @@ std::string verdict_text(const policy::RuleVerdict& verdict) {
     if (!failed.empty()) {
         return printable((is_known ? "does not apply: " : "is not known to apply, so it is skipped: ") + failed);
     }
-    std::string held;
+    std::string met_conditions;
     for (const auto& condition : verdict.unless)
-        held += fmt::format("{}{} is {}, and it is {}", held.empty() ? "" : "; ", condition.key, condition.asked,
-                            condition.found);
-    return printable("does not apply: unless " + held);
+        met_conditions += fmt::format("{}{} is {}, and it is {}", met_conditions.empty() ? "" : "; ", condition.key,
+                                      condition.asked, condition.found);
+    return printable("does not apply: unless " + met_conditions);
 }
 
 Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
@@ -221,11 +221,11 @@ struct Explanation {
     policy::Decision decision;
     std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the first that applies
     PlannedCall planned;
-    policy::JobIdentity applicant;  ///< the user and job for whom exceptions to the floor were judged
+    policy::JobIdentity judged_process;  ///< the user and job for whom exceptions to the floor were judged
 };
 
 /// Returns the JSON value of `tf32_rounding`, the way in which operands are rounded to TF32.
-std::string_view rounding_code(const policy::Policy& policy) {
+std::string_view rounding_word(const policy::Policy& policy) {
     return policy.stochastic_seed ? std::string_view("random") : policy::to_string(policy.tf32_rounding);
 }
 
@@ -268,7 +268,7 @@ std::string to_json(const Explanation& e) {
                       {"floor", policy::to_string(e.policy.floor)},
                       {"floor_exception", text_or_null(e.policy.floor_exception)},
                       {"cpu_mode", policy::to_string(e.policy.cpu_mode)},
-                      {"tf32_rounding", rounding_code(e.policy)},
+                      {"tf32_rounding", rounding_word(e.policy)},
                       {"accumulation", policy::to_string(e.policy.accumulation)},
                       {"precision", policy::to_string(e.decision.precision)},
                       {"applied", policy::to_string(e.planned.outcome.applied)},
@@ -329,7 +329,7 @@ std::string text_of(const Explanation& e) {
         text += fmt::format("  exception   {} ({}:{}), {} instead of {}: {}\n", policy::in_quotes(exception.name),
                             printable(exception.file), exception.line, policy::to_string(exception.floor),
                             policy::to_string(exception.file_floor), exception.holds ? "applies" : "does not apply");
-    const policy::JobIdentity& who = e.applicant;
+    const policy::JobIdentity& who = e.judged_process;
     if (!e.policy.exceptions.empty())
         text += fmt::format("  asked by    user {}, groups {}{}, job {}, account {}, command {}\n", who.user,
                             fmt::join(who.groups, " "), who.has_real_user_ids ? "" : " (chosen in a user namespace)",
@@ -383,10 +383,10 @@ int explain(const ExplainOptions& options) {
     }
     const std::string command = options.command.empty() ? options.executable : options.command;
     Explanation explanation;
-    explanation.applicant = policy::own_job_identity(environment.entry_views());
-    explanation.applicant.command = command;
+    explanation.judged_process = policy::own_job_identity(environment.entry_views());
+    explanation.judged_process.command = command;
     policy::LoadedPolicy loaded =
-        policy::load_policy(environment.entry_views(), {.applicant = &explanation.applicant});
+        policy::load_policy(environment.entry_views(), {.process = &explanation.judged_process});
     for (const auto& warning : loaded.warnings) say("explain", warning.text());
     for (const auto& error : loaded.errors) say("explain", error.text());
     if (!loaded.errors.empty()) return exit_code::usage;

@@ -57,8 +57,8 @@ JobIdentity own_job_identity(const Environment& environment, const std::string& 
 /// Judges the exceptions of policy files while the files are read.
 struct FloorExceptionJudge {
     const Environment& environment;
-    const JobIdentity* applicant;  ///< the process to judge; nullptr means this process, whose facts are gathered for
-                                   ///< the first exception
+    const JobIdentity* process;  ///< the process to judge; nullptr means this process, whose facts are gathered for
+                                 ///< the first exception
     std::vector<Diagnostic>& warnings;  ///< receives warnings about unknown names of users and groups
     std::optional<JobIdentity> gathered{};
 

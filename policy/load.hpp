@@ -46,7 +46,7 @@ struct PolicyLoadOptions {
     bool elevated = false;  ///< true in setuid and similar programs, where nothing is read or reported
     uid_t site_owner = 0;   ///< the user who must own the site's policy and who alone may write it: root
     /// The process for which exceptions may hold; nullptr means this process.
-    const JobIdentity* applicant = nullptr;
+    const JobIdentity* process = nullptr;
 };
 
 /// Loads the policy of a process. The environment overrides the user's file, which overrides the site's. The

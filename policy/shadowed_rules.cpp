@@ -142,17 +142,19 @@ bool element_covers(const GlobElement& broad, const GlobElement& narrow) {
 /// `broad` matches every text that `narrow` matches. A `*` of `narrow` is matched by a `*` only.
 bool glob_covers(std::string_view broad, std::string_view narrow) {
     const std::vector<GlobElement> pattern = elements_of(broad), text = elements_of(narrow);
-    std::size_t at = 0, position = 0, after_run = std::string_view::npos, run_end = 0;
+    std::size_t at = 0, position = 0;
+    std::size_t after_wildcard = std::string_view::npos;  // index in `pattern`; npos: no wildcard was met
+    std::size_t wildcard_end = 0;  // index in `text` at which the stretch that this wildcard matches ends
     while (position < text.size()) {
         if (at < pattern.size() && pattern[at].kind == GlobElement::ElementKind::run) {
-            after_run = ++at;
-            run_end = position;
+            after_wildcard = ++at;
+            wildcard_end = position;
         } else if (at < pattern.size() && element_covers(pattern[at], text[position])) {
             ++at;
             ++position;
-        } else if (after_run != std::string_view::npos) {
-            at = after_run;
-            position = ++run_end;
+        } else if (after_wildcard != std::string_view::npos) {
+            at = after_wildcard;
+            position = ++wildcard_end;
         } else {
             return false;
         }

@@ -86,32 +86,32 @@ WhyUnseen inspect_elf(const system::RawFile& file, const char* path, const char*
 }  // namespace
 
 InspectedProgram inspect_program(const char* path, std::span<char, program_head_size> interpreter) {
-    InspectedProgram look;
+    InspectedProgram result;
     for (int depth = 0; depth <= max_interpreters; ++depth) {
         struct stat status {};
-        if (raw::syscall6(SYS_newfstatat, AT_FDCWD, path, &status, 0) < 0) return look;
+        if (raw::syscall6(SYS_newfstatat, AT_FDCWD, path, &status, 0) < 0) return result;
         constexpr mode_t executable = S_IXUSR | S_IXGRP | S_IXOTH;
-        if (!S_ISREG(status.st_mode) || (status.st_mode & executable) == 0) return look;
+        if (!S_ISREG(status.st_mode) || (status.st_mode & executable) == 0) return result;
         const system::RawFile file(path);
         char head[program_head_size];
         const std::size_t size = file.read(0, head, sizeof head);
         if (const std::string_view next = interpreter_in({head, size}); !next.empty()) {
-            if (next.size() >= interpreter.size()) return look;
+            if (next.size() >= interpreter.size()) return result;
             std::memcpy(interpreter.data(), next.data(), next.size());
             interpreter[next.size()] = '\0';
-            look.interpreter = {interpreter.data(), next.size()};
+            result.interpreter = {interpreter.data(), next.size()};
             path = interpreter.data();
             continue;
         }
-        look.can_start = true;
-        look.why = judge_privileges(path, status);
-        if (look.why != WhyUnseen::seen) return look;
-        if (!file.is_open()) look.why = WhyUnseen::not_readable;
+        result.can_start = true;
+        result.why = judge_privileges(path, status);
+        if (result.why != WhyUnseen::seen) return result;
+        if (!file.is_open()) result.why = WhyUnseen::not_readable;
         if (size >= SELFMAG && std::memcmp(head, ELFMAG, SELFMAG) == 0)
-            look.why = inspect_elf(file, path, head, size);
-        return look;
+            result.why = inspect_elf(file, path, head, size);
+        return result;
     }
-    return look;
+    return result;
 }
 
 }  // namespace fp32shim::record

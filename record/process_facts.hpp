@@ -64,7 +64,7 @@ RunVariableValue parse_run_variable(std::string_view value);
 /// An environment variable that may hold the rank of a process.
 struct RankVariable {
     std::string_view name;
-    std::string_view beside{};  ///< name of another variable that must be set, too; empty: there is none
+    std::string_view also_set{};  ///< name of another variable that must be set, too; empty: there is none
 };
 /// The variables of the innermost launcher come first. In a batch script Slurm sets SLURM_PROCID=0, which the ranks
 /// of mpirun and torchrun inherit. RANK is torchrun's only if TORCHELASTIC_RUN_ID is set; any other RANK is tried
@@ -91,7 +91,7 @@ LogNameFacts find_log_name_facts(const auto& value_of, utsname& names) {
         facts.job_id_from = job->id;
     }
     for (const RankVariable& variable : rank_variables) {
-        if (!variable.beside.empty() && value_of(variable.beside).empty()) continue;
+        if (!variable.also_set.empty() && value_of(variable.also_set).empty()) continue;
         facts.rank = parse_rank(value_of(variable.name));
         if (facts.rank < 0) continue;
         facts.rank_from = variable.name;

@@ -49,8 +49,8 @@ class LoweredSetRunner : public SetRunner {
   private:
     RunRequest request_for(const TestedSet& tested, const PolicySettings& policy) const;
     SetRunResult judge_trial(const Trial& trial, const TestedSet& tested, bool takes_new_groups);
-    void add_met_groups(const RecordedProducts& products, const TestedSet& tested, bool takes_new_groups,
-                        SetRunResult& run);
+    void add_recorded_groups(const RecordedProducts& products, const TestedSet& tested, bool takes_new_groups,
+                             SetRunResult& run);
     void note_time(const Trial& trial, const TestedSet& tested, const SetRunResult& run);
     void refuse_endless_groups();
     void estimate_runs(const SetOutcome& everything_lowered);
@@ -108,15 +108,15 @@ SetRunResult LoweredSetRunner::judge_trial(const Trial& trial, const TestedSet& 
     run.output = trial.checksum;
     run.is_on_cpu = trial.is_on_cpu();
     note_time(trial, tested, run);
-    add_met_groups(trial.products, tested, takes_new_groups, run);
+    add_recorded_groups(trial.products, tested, takes_new_groups, run);
     refuse_endless_groups();
     return run;
 }
 
 /// Adds the groups of products that a run has recorded for the first time to the groups of the search, if it may add
 /// any. Stores in `run` which groups ran, whether as often as before, and at which formats.
-void LoweredSetRunner::add_met_groups(const RecordedProducts& products, const TestedSet& tested,
-                                      bool takes_new_groups, SetRunResult& run) {
+void LoweredSetRunner::add_recorded_groups(const RecordedProducts& products, const TestedSet& tested,
+                                           bool takes_new_groups, SetRunResult& run) {
     const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
     const bool is_first = run_count_ == 1;
     std::set<GroupKey> known;
@@ -337,7 +337,7 @@ int bisect(BisectOptions& options) {
     TrialSettings settings;
     settings.runs.types = options.types();
     settings.compares_numbers = !options.compare.empty();
-    settings.closeness = {OutputMetric::limits, -1, options.relative, options.absolute};
+    settings.comparison = {OutputMetric::limits, -1, options.relative, options.absolute};
     settings.max_runs = static_cast<std::uint64_t>(options.max_runs);
     return run_search(options, std::move(settings),
                       {{"dtype", to_string(options.types())},

@@ -62,11 +62,11 @@ std::string with_split_guard(const std::string& word) {
 std::string without_split_guard(const std::string& word) { return word.substr(0, word.find(split_guard)); }
 
 void remove_split_guards(CLI::Option& option) {
-    const auto remove_mark = [](std::string& word) {
+    const auto remove_guard = [](std::string& word) {
         word = without_split_guard(word);
         return std::string();
     };
-    option.transform(CLI::Validator(remove_mark, ""));
+    option.transform(CLI::Validator(remove_guard, ""));
 }
 
 std::string joined_by_bars(const std::vector<std::string_view>& words) {

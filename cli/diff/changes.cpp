@@ -146,7 +146,7 @@ CallComparison compare_calls(const DiffSide& a, const DiffSide& b, Grouping grou
         }
     }
     compare_algorithms(a, b, changes);
-    changes.otherwise =
+    changes.groups_at_other_formats =
         static_cast<std::uint64_t>(std::ranges::count_if(changes.groups, &ComparedGroup::ran_at_other_formats));
     std::ranges::stable_sort(changes.groups, std::greater<>(), [order](const ComparedGroup& group) {
         return std::pair(group.ran_at_other_formats(), std::abs(group.b.sort_key(order) - group.a.sort_key(order)));

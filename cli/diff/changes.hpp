@@ -49,7 +49,7 @@ struct CallComparison {
     std::vector<std::string_view> keys;  ///< names in JSON of the keys by which calls are grouped
     std::vector<ComparedGroup> groups;   ///< first the groups that ran in other formats, then the other groups; the
                                          ///< largest change comes first in both parts
-    std::uint64_t otherwise = 0;         ///< number of groups that ran in other formats
+    std::uint64_t groups_at_other_formats = 0;  ///< number of groups that ran in other formats
     std::uint64_t kinds_with_algorithms =
         0;  ///< number of kinds of products for which both runs recorded an algorithm of cublasLt
     std::vector<AlgorithmChange> other_algorithms;

@@ -175,7 +175,7 @@ LimitedTable changes_table(const CallComparison& changes, std::size_t top) {
 std::string changes_text(const CallComparison& changes, std::size_t top, int stream) {
     if (changes.groups.empty()) return {};
     return fmt::format("\nCalls, times and precisions: {} of {} ran at another precision\n{}",
-                       count_text(changes.otherwise), counted(changes.groups.size(), "group"),
+                       count_text(changes.groups_at_other_formats), counted(changes.groups.size(), "group"),
                        limited_text(changes_table(changes, top), stream, "more group"));
 }
 
@@ -464,7 +464,7 @@ Json diff_json(const DiffOutcome& outcome) {
                 {"remarks", remarks(outcome)},
                 {"rows", rows_json(outcome)},
                 {"by", outcome.changes.keys},
-                {"groups_at_other_precision", outcome.changes.otherwise},
+                {"groups_at_other_precision", outcome.changes.groups_at_other_formats},
                 {"changes", changes_json(outcome.changes)}};
     return {{"schema", 1},
             {"a", side_json(outcome.a, outcome.paired.unpaired_a.size())},
@@ -493,7 +493,7 @@ Json diff_json(const DiffOutcome& outcome) {
             {"kinds_with_algorithms", outcome.changes.kinds_with_algorithms},
             {"other_algorithms", algorithms_json(outcome.changes.other_algorithms)},
             {"by", outcome.changes.keys},
-            {"groups_at_other_precision", outcome.changes.otherwise},
+            {"groups_at_other_precision", outcome.changes.groups_at_other_formats},
             {"changes", changes_json(outcome.changes)}};
 }
 

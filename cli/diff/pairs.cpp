@@ -31,9 +31,10 @@ namespace {
 /// The indices of two matched threads in DiffSide::threads, the first in run A and the second in run B.
 using MatchedThreads = std::pair<std::size_t, std::size_t>;
 
-using Match = std::pair<std::size_t, std::size_t>;
+using MatchedProcesses = std::pair<std::size_t, std::size_t>;
 
-std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const std::vector<ProcessResults>& b) {
+std::vector<MatchedProcesses> matched_processes(const std::vector<ProcessResults>& a,
+                                                const std::vector<ProcessResults>& b) {
     using IsAlike = bool (*)(const ProcessResults&, const ProcessResults&);
     constexpr IsAlike rounds[] = {
         [](const ProcessResults& one, const ProcessResults& other) {
@@ -41,7 +42,7 @@ std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const
         },
         [](const ProcessResults& one, const ProcessResults& other) { return one.rank == other.rank; },
         [](const ProcessResults&, const ProcessResults&) { return true; }};
-    std::vector<Match> matches;
+    std::vector<MatchedProcesses> matches;
     std::vector<bool> taken_a(a.size()), taken_b(b.size());
     for (const IsAlike is_alike : rounds) {
         for (std::size_t i = 0; i < a.size(); ++i) {
@@ -262,7 +263,7 @@ class ResultPairing {
     }
 
   private:
-    void add(std::size_t a, std::size_t b, double difference, bool same_bits) {
+    void add_pair(std::size_t a, std::size_t b, double difference, bool same_bits) {
         is_paired_a_[a] = is_paired_b_[b] = true;
         results_.pairs.push_back(
             {a, b, difference, same_bits, a_.products[a].operands.differing_operands(b_.products[b].operands)});
@@ -277,7 +278,7 @@ class ResultPairing {
                 for (std::size_t k = 0; k < run.count; ++k) {
                     const std::size_t a = thread_a.first + run.a + k, b = thread_b.first + run.b + k;
                     counterpart_in_order_[a] = b;
-                    if (a_.products[a].result == b_.products[b].result) add(a, b, 0, true);
+                    if (a_.products[a].result == b_.products[b].result) add_pair(a, b, 0, true);
                 }
             }
         }
@@ -302,7 +303,7 @@ class ResultPairing {
         };
         visit_common(of_side(a_, is_paired_a_), of_side(b_, is_paired_b_), [&](RestGroup group_a, RestGroup group_b) {
             for (std::size_t i = 0; i < std::min(group_a.size(), group_b.size()); ++i) {
-                add(group_a[i].second, group_b[i].second, 0, true);
+                add_pair(group_a[i].second, group_b[i].second, 0, true);
                 ++results_.elsewhere;
             }
             kinds_out_of_order_.insert(a_.kind_of(group_a[0].second));
@@ -316,7 +317,7 @@ class ResultPairing {
             const std::size_t b = counterpart_in_order_[a];
             if (b == none || is_paired_a_[a] || is_paired_b_[b]) continue;
             if (a_.products[a].operands.differing_operands(b_.products[b].operands) == 0)
-                add(a, b, difference(a, b), false);
+                add_pair(a, b, difference(a, b), false);
         }
         const auto of_side = [](const DiffSide& side, const std::vector<bool>& is_paired) {
             Rest rest = rest_of(side, is_paired, [&](std::size_t i) {
@@ -328,7 +329,8 @@ class ResultPairing {
         };
         visit_common(of_side(a_, is_paired_a_), of_side(b_, is_paired_b_), [&](RestGroup group_a, RestGroup group_b) {
             for (std::size_t i = 0; i < std::min(group_a.size(), group_b.size()); ++i)
-                add(group_a[i].second, group_b[i].second, difference(group_a[i].second, group_b[i].second), false);
+                add_pair(group_a[i].second, group_b[i].second, difference(group_a[i].second, group_b[i].second),
+                         false);
             kinds_out_of_order_.insert(a_.kind_of(group_a[0].second));
         });
     }
@@ -390,7 +392,7 @@ class ResultPairing {
         const bool is_a_choice = group_a.size() > 1 || group_b.size() > 1;
         for (const CandidatePair& candidate : candidates) {
             if (is_paired_a_[candidate.a] || is_paired_b_[candidate.b]) continue;
-            add(candidate.a, candidate.b, candidate.apart, false);
+            add_pair(candidate.a, candidate.b, candidate.apart, false);
             if (is_a_choice && candidate.b != counterpart_in_order_[candidate.a]) ++results_.nearest;
         }
     }
@@ -401,13 +403,13 @@ class ResultPairing {
         const std::size_t before = results_.pairs.size();
         for (const auto& [kind, a] : group_a)
             if (const std::size_t b = counterpart_in_order_[a]; !is_paired_a_[a] && b != none && !is_paired_b_[b])
-                add(a, b, difference(a, b), false);
+                add_pair(a, b, difference(a, b), false);
         auto next = group_b.begin();
         for (const auto& [kind, a] : group_a) {
             if (is_paired_a_[a]) continue;
             next = std::find_if(next, group_b.end(), [&](const auto& b) { return !is_paired_b_[b.second]; });
             if (next == group_b.end()) break;
-            add(a, next->second, difference(a, next->second), false);
+            add_pair(a, next->second, difference(a, next->second), false);
         }
         return results_.pairs.size() - before;
     }

@@ -83,7 +83,7 @@ std::string unseen_child_text(const record::RecordedChild& child) {
     std::string text = child.path;
     if (!child.folder.empty()) text += " in " + child.folder;
     if (!child.interpreter.empty()) text += ", run by " + child.interpreter;
-    const std::string_view why = record::to_string(child.why);
+    const std::string_view why = record::to_string(child.why_unseen);
     text += fmt::format(", {}", why.empty() ? "for a reason that this version does not know" : why);
     return text + fmt::format(" (process {}, {}{})", child.pid, timestamp(child.first_ns),
                               child.count > 1 ? fmt::format("; {} times in all", child.count) : "");

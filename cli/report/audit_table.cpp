@@ -204,18 +204,18 @@ std::string lost_audits_text(const MergedCalls& calls) {
 }
 
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
-    const std::string table = text_of(first_nonfinite_table(calls, limits.sites), limits, stream);
+    const std::string table = text_of(first_nonfinite_table(calls, limits.max_rows), limits, stream);
     if (!table.empty() || calls.calls_searched_for_nonfinite() == 0) return table;
     return fmt::format("{} searched, none found\n", counted(calls.calls_searched_for_nonfinite(), "call"));
 }
 
 std::string first_received_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
-    return text_of(first_received_table(calls, limits.sites), limits, stream);
+    return text_of(first_received_table(calls, limits.max_rows), limits, stream);
 }
 
 std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
     const std::string lost = lost_audits_text(calls);
-    return lost + (lost.empty() ? "" : "\n") + text_of(audit_table(calls, limits.sites), limits, stream);
+    return lost + (lost.empty() ? "" : "\n") + text_of(audit_table(calls, limits.max_rows), limits, stream);
 }
 
 }  // namespace fp32shim::cli

@@ -47,7 +47,7 @@ Json largest_json(const Places& places, RowOrder order) {
 Json verdict_json(const MergedCalls& calls) {
     CallSum below;
     Places places, places_below;
-    std::map<std::string_view, std::uint64_t> formats;
+    std::map<std::string_view, std::uint64_t> calls_by_format;
     std::uint64_t allowed = 0, previewed = 0, narrower = 0, rounded = 0, unknown = calls.calls_without_row();
     for (const MergedRow& row : calls.rows()) {
         const std::uint64_t count = row.counters.calls;
@@ -58,7 +58,7 @@ Json verdict_json(const MergedCalls& calls) {
         if (ran_below_fp32(row)) {
             below.add(row.counters, row.flops);
             places_below[place_of(row)].add(row.counters, row.flops);
-            formats[ran_at_or_unknown(row)] += count;
+            calls_by_format[ran_at_or_unknown(row)] += count;
             if (row.device == "cpu" && row.how != "forward" && row.how != "bf16_units") previewed += count;
             if (row.has_only_permitted_format()) allowed += count;
         } else if (!floor && (row.reason == "observed" || row.is_half())) {
@@ -84,7 +84,7 @@ Json verdict_json(const MergedCalls& calls) {
                           {"place", largest_json(places_below, order)},
                           {"formats", Json::array()}});
     for (const auto& word : policy::applied_words)
-        if (const auto found = formats.find(word.text); found != formats.end())
+        if (const auto found = calls_by_format.find(word.text); found != calls_by_format.end())
             json["below"]["formats"].push_back({{"format", found->first}, {"calls", found->second}});
     return json;
 }

@@ -374,11 +374,11 @@ std::string common_text(const TextColumns& columns, TableRows rows, int stream) 
 void write_tables(const TextColumns& columns, const std::vector<const MergedRow*>& rows, std::string_view noun,
                   const TableLimits& limits, int stream, const TextSink& put) {
     const auto write = [&](const std::vector<const MergedRow*>& some) {
-        const TableRows shown = first_rows(some, limits.sites);
+        const TableRows shown = first_rows(some, limits.max_rows);
         put("\n" + common_text(columns, shown, stream));
         table_of(columns, shown, true).write(put, stream);
-        if (limits.sites == 0 || some.size() <= limits.sites) return;
-        put(fmt::format("{}; {}\n", counted(some.size() - limits.sites, noun), limits.how_to_see_more));
+        if (limits.max_rows == 0 || some.size() <= limits.max_rows) return;
+        put(fmt::format("{}; {}\n", counted(some.size() - limits.max_rows, noun), limits.how_to_see_more));
     };
     if (rows.empty()) return;
     write(rows);
@@ -429,7 +429,7 @@ void write_report(const MergedCalls& calls, const TableLimits& limits, int strea
     }
     section("Audits: the largest errors", audits_text(calls, limits, stream));
     section("Changed while it ran", all_changes_text(calls));
-    section("", unused_rules_text(calls.rules(), limits.sites));
+    section("", unused_rules_text(calls.rules(), limits.max_rows));
     section("Not complete", missing_text(calls));
     if (calls.total().is_estimate) section("", "~: estimated, because only some of the short calls are timed\n");
 }
@@ -491,7 +491,7 @@ std::string report_table(const MergedCalls& calls, const TableLimits& limits, in
 
 void write_table(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
     const auto put = [&](std::string_view text) { output.write(wrapped(text, view.stream)); };
-    write_report(contents.calls, {.sites = view.top, .order = view.order}, view.stream, put,
+    write_report(contents.calls, {.max_rows = view.top, .order = view.order}, view.stream, put,
                  contents.groups_by(view.grouping, view.order));
     put_section("What faster products could gain", possible_gain_text(contents.calls), view.stream, put);
     put_section("Environment", environments_text(contents.calls), view.stream, put);

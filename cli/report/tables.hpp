@@ -13,7 +13,7 @@ namespace fp32shim::cli {
 
 /// The limits of the lists in a report for people.
 struct TableLimits {
-    std::size_t sites = 10;  ///< maximum number of rows in a list of call sites; 0: no limit
+    std::size_t max_rows = 10;  ///< maximum number of rows in a list; 0: no limit
     RowOrder order = RowOrder::time;
     std::string how_to_see_more = "--top 0 shows all";  ///< hint that follows a shortened list
     bool leaves_out_vectors = false;  ///< leaves out products with a vector, unless there are no other products

@@ -72,7 +72,7 @@ struct GpuGain {
     std::uint64_t known_calls = 0;          ///< number of calls whose time is estimated from the measured calls
     std::uint64_t calls = 0;                ///< number of all calls
     std::int32_t device = -1;               ///< number of the GPU that was added last
-    bool is_known = true;                   ///< the names of all GPUs that `gpus` counts are known
+    bool are_names_known = true;            ///< the names of all GPUs that `gpus` counts are known
     std::set<std::string> names;
     bool is_of_one_process = false;  ///< the report has one process only
     /// The estimated GPU time of the products that could be lowered to TF32, in all processes of the report.
@@ -192,7 +192,7 @@ std::string tf32_text(const PossibleGain& worth) {
 }
 
 std::string gpu_name_text(const GpuGain& gpu) {
-    if (!gpu.is_known || gpu.names.empty()) return "which GPU ran these is not known";
+    if (!gpu.are_names_known || gpu.names.empty()) return "which GPU ran these is not known";
     const bool is_same =
         std::ranges::all_of(gpu.names, [](const std::string& name) { return name.starts_with(measured_on); });
     if (is_same) return "these ran on such a GPU";
@@ -251,7 +251,7 @@ bool add_gpus(GpuGain& worth, const MergedProcess& process, std::uint64_t wall_n
         worth.device = device;
         ++worth.gpus;
         const std::set<std::string> names = process.environment.names_of_gpu(device);
-        worth.is_known &= !names.empty();
+        worth.are_names_known &= !names.empty();
         worth.names.insert(names.begin(), names.end());
     }
     return is_measured;

@@ -141,9 +141,9 @@ std::string unseen_children_line(const std::vector<record::RecordedChild>& child
     constexpr std::size_t most = 5;
     std::string text = "started without the shim, so their products are unknown: ";
     for (std::size_t i = 0; i < std::min(most, children.size()); ++i)
-        text +=
-            fmt::format("{}{}, which {}{}", i == 0 ? "" : "; ", children[i].path, record::to_string(children[i].why),
-                        children[i].count > 1 ? fmt::format(" ({} times)", children[i].count) : "");
+        text += fmt::format("{}{}, which {}{}", i == 0 ? "" : "; ", children[i].path,
+                            record::to_string(children[i].why_unseen),
+                            children[i].count > 1 ? fmt::format(" ({} times)", children[i].count) : "");
     if (children.size() > most) text += "; and " + counted(children.size() - most, "more program");
     return printable(text);
 }

@@ -138,9 +138,9 @@ std::string RunSummary::summarize(const std::vector<std::string>& recordings, co
         return floor_met_by_word(one.first).value_or(policy::Floor::none) < policy::Floor::fp32;
     });
     if (has_calls_) {
-        text += report_table(calls,
-                             {.sites = 5, .how_to_see_more = how_to_see_more(recordings), .leaves_out_vectors = true},
-                             STDERR_FILENO);
+        text += report_table(
+            calls, {.max_rows = 5, .how_to_see_more = how_to_see_more(recordings), .leaves_out_vectors = true},
+            STDERR_FILENO);
         text += '\n' + time_text(calls.total(), program_ns);
         if (!bypasses_.empty())
             text += fmt::format("These libraries were loaded but are not covered: {}\n", bypasses_);

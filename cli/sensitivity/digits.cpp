@@ -32,7 +32,7 @@ std::string number_text(double digits) { return std::isfinite(digits) ? fmt::for
 std::string evidence_of(const SignificantDigits& digits) {
     constexpr std::uint64_t fewest = 5;  // with fewer runs, chi_squared() is too inaccurate
     const std::uint64_t finite = digits.runs - digits.failed;
-    if (digits.failed == 0 && !digits.was_lowered) return "not perturbed";
+    if (digits.failed == 0 && !digits.was_perturbed) return "not perturbed";
     std::string text = fmt::format("{} to {}", number_text(digits.lowest), number_text(digits.highest));
     if (finite < fewest) text = "too few runs";
     if (digits.are_equal) text = "none: all runs were equal";
@@ -56,7 +56,7 @@ SignificantDigits estimate_significant_digits(const std::vector<MeasuredRun>& ru
     bool exceeds_chance = false;
     for (const MeasuredRun& run : runs) {
         ++digits.runs;
-        digits.was_lowered = digits.was_lowered || run.was_lowered;
+        digits.was_perturbed = digits.was_perturbed || run.was_lowered;
         digits.are_equal = digits.are_equal && run.error == runs.front().error;
         digits.by_chance += run.is_chance && std::isfinite(run.error) ? 1 : 0;
         exceeds_chance = exceeds_chance || (std::isfinite(run.error) && run.exceeds_chance());
@@ -86,10 +86,11 @@ std::string digits_text(const std::vector<PlaceDigits>& all, const SensitivityRe
                      {.title = "95% confidence"}});
     bool has_lost_all = false;
     for (const PlaceDigits& one : all) {
-        table.add({one.place == nullptr ? "everything" : "only " + one.place->text, one.precision,
-                   one.digits.was_lowered && !std::isnan(one.digits.estimate) ? number_text(one.digits.estimate) : "",
-                   evidence_of(one.digits)});
-        has_lost_all = has_lost_all || (one.place == nullptr && one.digits.was_lowered && one.digits.highest < 1 &&
+        table.add(
+            {one.place == nullptr ? "everything" : "only " + one.place->text, one.precision,
+             one.digits.was_perturbed && !std::isnan(one.digits.estimate) ? number_text(one.digits.estimate) : "",
+             evidence_of(one.digits)});
+        has_lost_all = has_lost_all || (one.place == nullptr && one.digits.was_perturbed && one.digits.highest < 1 &&
                                         one.digits.failed < one.digits.runs && !one.digits.is_chance);
     }
     std::string text = fmt::format("Significant digits of {} in {} ({}), from {} perturbed runs each\n\n{}\n",
@@ -124,7 +125,7 @@ Json digits_json(const std::vector<PlaceDigits>& all, const SensitivityResult& r
                                   {"runs", one.digits.runs},
                                   {"failed", one.digits.failed},
                                   {"by_chance", one.digits.by_chance},
-                                  {"was_perturbed", one.digits.was_lowered}});
+                                  {"was_perturbed", one.digits.was_perturbed}});
     return json;
 }
 

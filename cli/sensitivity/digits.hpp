@@ -23,7 +23,7 @@ struct SignificantDigits {
                       0;  ///< number of runs; `failed` of them have no finite error, and are left out of the estimate
     std::uint64_t by_chance = 0;  ///< number of runs with a finite error that chance may explain
     bool is_chance = false;       ///< chance may explain some errors, and no other run differed from the exact run
-    bool was_lowered = false;     ///< some product of these runs was perturbed
+    bool was_perturbed = false;   ///< some product of these runs was perturbed
     bool are_equal = false;       ///< all runs had the same error, so they show nothing about random errors
 };
 

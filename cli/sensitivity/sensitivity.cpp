@@ -433,11 +433,11 @@ int examine(const SensitivityOptions& options) {
         return usage_error(options.name, problem);
     TrialSettings settings;
     settings.compares_numbers = true;
-    settings.closeness.metric = options.metric == "norm"   ? OutputMetric::norm
-                                : options.metric == "max"  ? OutputMetric::max
-                                : options.metric == "each" ? OutputMetric::each
-                                                           : OutputMetric::number;
-    settings.closeness.tolerance = options.tolerance;
+    settings.comparison.metric = options.metric == "norm"   ? OutputMetric::norm
+                                 : options.metric == "max"  ? OutputMetric::max
+                                 : options.metric == "each" ? OutputMetric::each
+                                                            : OutputMetric::number;
+    settings.comparison.tolerance = options.tolerance;
     return run_search(options, std::move(settings),
                       {{"metric", options.metric}, {"policy", options.policy}, {"tolerance", options.tolerance}},
                       [&options](TrialRunner& trials) {

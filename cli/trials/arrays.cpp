@@ -99,14 +99,14 @@ std::string problem_with_type(std::string_view type) {
     return fmt::format("has elements of the type {}; allowed are numbers", type);
 }
 
-/// Reads the elements of one array, whose type and shape are given by `type` and `row.indices`.
+/// Reads the elements of one array, whose type and shape are given by `type` and `row.shape`.
 ParsedNumbers elements(std::string_view bytes, std::string_view type, NumberRow row) {
     const bool is_quoted = type.size() > 3 && type.front() == '\'' && type.back() == '\'';
     const std::string_view plain = is_quoted ? type.substr(2, type.size() - 3) : std::string_view();
     const auto* const found = std::ranges::find(element_types, plain, &ElementType::name);
     if (found == std::end(element_types) || found->read == nullptr) return {.problem = problem_with_type(type)};
     std::uint64_t count = found->parts;
-    for (const std::uint64_t size : row.indices) count *= size;
+    for (const std::uint64_t size : row.shape) count *= size;
     if (bytes.size() / found->size != count || bytes.size() % found->size != 0)
         return {.problem = "has another size than its header says"};
     ParsedNumbers numbers;
@@ -120,9 +120,9 @@ ParsedNumbers elements(std::string_view bytes, std::string_view type, NumberRow 
         numbers.values.push_back(type[1] == '>' ? found->read(element, 0) : found->read(bytes, at));
     }
     row.count = count;
-    row.words.text = fmt::format("{} {}", type, fmt::join(row.indices, " "));
+    row.words.text = fmt::format("{} {}", type, fmt::join(row.shape, " "));
     row.has_parts = found->parts > 1;
-    if (row.has_parts) row.indices.push_back(found->parts);
+    if (row.has_parts) row.shape.push_back(found->parts);
     numbers.rows.push_back(std::move(row));
     return numbers;
 }
@@ -257,7 +257,7 @@ ParsedNumbers parse_npy(std::string_view bytes) {
     const std::string_view header = bytes.substr(0, begin);
     auto sizes = sizes_in(value_of(header, "shape"));
     if (!sizes) return {.problem = "has another size than its header says"};
-    NumberRow row{.label = "array", .indices = std::move(*sizes)};
+    NumberRow row{.label = "array", .shape = std::move(*sizes)};
     row.is_fortran = value_of(header, "fortran_order") == "True";
     return elements(bytes.substr(begin), value_of(header, "descr"), std::move(row));
 }

@@ -109,11 +109,11 @@ std::string problem_of(const ChangedRow& row) {
 
 }  // namespace
 
-ExactRunReference::ExactRunReference(const NumberComparison& closeness)
-    : metric_(closeness.metric),
-      relative_(closeness.relative),
-      absolute_(closeness.absolute),
-      largest_noise_(std::max(usual_noise_limit, closeness.tolerance)) {}
+ExactRunReference::ExactRunReference(const NumberComparison& comparison)
+    : metric_(comparison.metric),
+      relative_(comparison.relative),
+      absolute_(comparison.absolute),
+      largest_noise_(std::max(usual_noise_limit, comparison.tolerance)) {}
 
 std::string ExactRunReference::add_exact_run(const ParsedNumbers& numbers) {
     if (is_empty()) {

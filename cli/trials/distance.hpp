@@ -57,7 +57,7 @@ struct OutputDistance {
 /// Holds the numbers of the exact runs, with which the numbers of other runs are compared.
 class ExactRunReference {
   public:
-    explicit ExactRunReference(const NumberComparison& closeness);
+    explicit ExactRunReference(const NumberComparison& comparison);
 
     /// Adds the numbers of another exact run. Returns the reason why they cannot be compared with the numbers of the
     /// first exact run, or an empty text if they can.

@@ -331,13 +331,13 @@ std::string NumberRow::name() const { return line == 0 ? label : fmt::format("{}
 
 std::string NumberRow::name_of_value(std::size_t value) const {
     if (line > 0) return name();
-    std::vector<std::uint64_t> at(indices.size());
+    std::vector<std::uint64_t> at(shape.size());
     std::size_t rest = value - first;
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-        const std::size_t last = indices.size() - 1;
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+        const std::size_t last = shape.size() - 1;
         const std::size_t dimension = !is_fortran ? last - i : !has_parts ? i : i == 0 ? last : i - 1;
-        at[dimension] = rest % indices[dimension];
-        rest /= indices[dimension];
+        at[dimension] = rest % shape[dimension];
+        rest /= shape[dimension];
     }
     return fmt::format("{}[{}]", label, fmt::join(at, ", "));
 }

@@ -55,8 +55,8 @@ struct NumberRow {
     WordsBetweenNumbers
         words{};             ///< words between the previous number and this number, or type and shape of the array
     std::uint64_t line = 0;  ///< line number in a text, counted from 1; 0 if the row is an array
-    std::vector<std::uint64_t> indices{};  ///< size of the array in each dimension
-    bool is_fortran = false;               ///< the first index of the array changes fastest
+    std::vector<std::uint64_t> shape{};  ///< size of the array in each dimension
+    bool is_fortran = false;             ///< the first index of the array changes fastest
     bool has_parts = false;  ///< the last index is 0 for the real and 1 for the imaginary part, which are adjacent
 
     /// Returns a name for one number of the row, such as `residual (line 3)` or `weights[3, 5]`.

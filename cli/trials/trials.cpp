@@ -83,7 +83,7 @@ TrialRunner::TrialRunner(TrialSettings settings, const Json& identity)
     : settings_(std::move(settings)),
       state_(settings_.state_path, identity),
       runs_(settings_.runs),
-      reference_(settings_.closeness) {
+      reference_(settings_.comparison) {
     if (!runs_.problem().empty()) throw SearchAborted{runs_.problem(), exit_code::usage};
     if (state_.earlier_run_count() > 0)
         say(settings_.name,

@@ -26,10 +26,10 @@ struct TrialSettings {
     std::string state_path;
     std::vector<std::string> input_files;  ///< files that the command may read
     bool compares_numbers = false;
-    std::string compared_file{};   ///< path of the file of numbers that the command writes; empty if the command
-                                   ///< prints the numbers
-    NumberComparison closeness{};  ///< how numbers are compared
-    std::uint64_t max_runs = 0;    ///< largest number of runs; 0 if there is no limit
+    std::string compared_file{};    ///< path of the file of numbers that the command writes; empty if the command
+                                    ///< prints the numbers
+    NumberComparison comparison{};  ///< how numbers are compared
+    std::uint64_t max_runs = 0;     ///< largest number of runs; 0 if there is no limit
     bool may_preview =
         false;  ///< true if the user has not chosen a CPU mode, so that runs may preview lower precisions on a CPU
 };

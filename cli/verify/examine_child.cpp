@@ -83,7 +83,7 @@ std::string find_library(const std::string& name) {
 }
 
 bool is_ldconfig(const record::RecordedChild& child) {
-    return child.why == record::WhyUnseen::statically_linked &&
+    return child.why_unseen == record::WhyUnseen::statically_linked &&
            (child.path == "/sbin/ldconfig" || child.path == "/usr/sbin/ldconfig");
 }
 
@@ -172,9 +172,9 @@ const ChildExaminer::ExaminedContents& ChildExaminer::examine_contents(const std
 
 ExaminedChild ChildExaminer::examine(const record::RecordedChild& child, const MergedProcess& process) {
     const std::string path = path_of(child);
-    if (path.empty() || !child.interpreter.empty() || !is_in_this_root(child.why)) return {};
+    if (path.empty() || !child.interpreter.empty() || !is_in_this_root(child.why_unseen)) return {};
     if (is_loader(path)) return {false, "it is the loader, which runs the program that it is given"};
-    const bool is_static = child.why == record::WhyUnseen::statically_linked;
+    const bool is_static = child.why_unseen == record::WhyUnseen::statically_linked;
     if (is_static && !is_ldconfig(child)) return {};
     if (child.has_own_libraries)
         return {false,

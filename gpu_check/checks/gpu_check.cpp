@@ -42,7 +42,7 @@ struct CheckState {
     MeasurementSettings settings;
     Environment framework_environment;  ///< frameworks bring their own CUDA, so they run as in the caller's shell
     FindingMap machine;
-    JudgementFacts judging;
+    JudgementFacts facts;
     bool device_is_gone = false;  ///< true if the device no longer answers, so that no further step is tried
     json evidence = json::object();
     std::vector<VerdictLine> lines;
@@ -93,13 +93,13 @@ struct CheckStep {
 /// Measures a section and adds its lines to the verdict.
 void check_section_at(CheckState& context, const CheckStep& step, std::vector<int> sizes) {
     const Section& section = section_named(step.measures);
-    context.settings.sizes = context.judging.sizes = std::move(sizes);
+    context.settings.sizes = context.facts.sizes = std::move(sizes);
     context.settings.until = context.time_at_share(step.ends_at);
     FindingMap findings;
     measure_section(section, context.settings, findings);
     context.evidence[section.name] = to_json(findings);
-    if (section.measure == measure_default_product) context.judging.has_site_floor = has_site_floor(findings);
-    for (VerdictLine& line : judge_section(section.name, findings, context.judging))
+    if (section.measure == measure_default_product) context.facts.has_site_floor = has_site_floor(findings);
+    for (VerdictLine& line : judge_section(section.name, findings, context.facts))
         context.lines.push_back(std::move(line));
 }
 
@@ -140,17 +140,17 @@ MeasurementSettings settings_for_frameworks(CheckState& context, const CheckStep
 
 void check_products_of(CheckState& context, const CheckStep& step) {
     context.lines.push_back(check_framework(step.measures, step.name, context.options.python,
-                                            settings_for_frameworks(context, step), context.judging.expects_tf32(),
+                                            settings_for_frameworks(context, step), context.facts.expects_tf32(),
                                             context.evidence[step.measures]));
 }
 void check_kernel_names(CheckState& context, const CheckStep& step) {
     context.lines.push_back(check_kernels(context.options.python, settings_for_frameworks(context, step),
-                                          context.judging.expects_tf32(), context.evidence["kernels"]));
+                                          context.facts.expects_tf32(), context.evidence["kernels"]));
 }
 void check_ncu(CheckState& context, const CheckStep& step) {
     MeasurementSettings settings = settings_for_tools(context, step);
     settings.row_seconds = 60;  // ncu repeats each kernel several times
-    context.lines.push_back(check_counters(settings, context.judging.expects_tf32(), context.evidence["counters"]));
+    context.lines.push_back(check_counters(settings, context.facts.expects_tf32(), context.evidence["counters"]));
 }
 
 constexpr double machine_ends_at = 0.3;  // the first process has to load CUDA from the disk
@@ -346,8 +346,7 @@ int check_gpu(const std::vector<std::string>& words) {
     std::vector<std::string> left_out;
     context.settings.environment = neutral_environment(left_out);
     find_machine(context);
-    context.judging.compute_capability =
-        static_cast<int>(context.machine.sorted_numbers("compute_capability").front());
+    context.facts.compute_capability = static_cast<int>(context.machine.sorted_numbers("compute_capability").front());
     context.lines.push_back({"machine", Verdict::measured, machine_text(context.machine)});
     print_line(context.lines.front());
     print_set_aside_settings(context, left_out);

@@ -22,7 +22,7 @@ struct Judgement {
 struct Evidence {
     const std::string& name;
     const FindingMap& findings;
-    const JudgementFacts& judging;
+    const JudgementFacts& facts;
 
     /// If one of `variants` was not measured, throws a Judgement with the failure of that variant.
     void need_variants(std::initializer_list<const char*> variants) const {
@@ -58,9 +58,9 @@ bool is_lower(const std::string& left, const std::string& right) {
 
 // ---- The section `product`
 
-Judgement judge_loading(const Evidence& of) {
+Judgement judge_loading(const Evidence& evidence) {
     try {
-        of.need_finding("high", "decided");
+        evidence.need_finding("high", "decided");
     } catch (const Judgement& why) {
         if (why.text.ends_with(nothing_recorded))
             return {Verdict::wrong, "it was preloaded, but recorded no product"};
@@ -68,26 +68,26 @@ Judgement judge_loading(const Evidence& of) {
         throw;
     }
     return {Verdict::shown, "loaded; it decides and records: cublasSgemm at high is " +
-                                of.findings.values_of("high/decided").front()};
+                                evidence.findings.values_of("high/decided").front()};
 }
 
-Judgement judge_unconfigured(const Evidence& of) {
-    of.need_variants({"native", "preloaded"});
-    for (const char* variant : {"native", "preloaded"}) of.need_finding(variant, "bits");
-    const std::string without = of.joined_values("native", "bits");
-    const std::string with = of.joined_values("preloaded", "bits");
-    const std::string format = of.lowest_format("native", "format");
+Judgement judge_unconfigured(const Evidence& evidence) {
+    evidence.need_variants({"native", "preloaded"});
+    for (const char* variant : {"native", "preloaded"}) evidence.need_finding(variant, "bits");
+    const std::string without = evidence.joined_values("native", "bits");
+    const std::string with = evidence.joined_values("preloaded", "bits");
+    const std::string format = evidence.lowest_format("native", "format");
     if (format != "fp32")
         return {Verdict::wrong, "a program that asks for nothing gets " + format + " even without the library"};
-    of.need_decisions("high");
+    evidence.need_decisions("high");
     if (without == with) return {Verdict::shown, "unconfigured, the library changes no bit: fp32, " + with};
     return {Verdict::wrong, "the library changes bits: " + without + " without it, " + with + " with it"};
 }
 
 /// Returns the reason for the decision about the product at the precision `word`, in brackets. Returns an empty text
 /// if the product was decided as requested.
-std::string reason_of(const Evidence& of, const std::string& word) {
-    const std::string reason = of.joined_values(word, "reason");
+std::string reason_of(const Evidence& evidence, const std::string& word) {
+    const std::string reason = evidence.joined_values(word, "reason");
     return reason == not_measured ? "" : " (" + reason + ")";
 }
 
@@ -101,54 +101,55 @@ bool is_more_accurate(const std::string& format, const std::string& decided) {
 /// Returns a description of the fault in the product at the precision `word`; empty if there is no fault. `expected`
 /// is the format that the shim had to decide; empty if any format is right. A product in BF16x9 is as accurate as
 /// FP32.
-std::string fault_of(const Evidence& of, const std::string& word, const std::string& expected) {
-    const std::string format = of.lowest_format(word, "format");
-    const std::string decided = of.joined_values(word, "decided");
+std::string fault_of(const Evidence& evidence, const std::string& word, const std::string& expected) {
+    const std::string format = evidence.lowest_format(word, "format");
+    const std::string decided = evidence.joined_values(word, "decided");
     if (!expected.empty() && decided != expected)
-        return word + " was decided as " + decided + reason_of(of, word) + ", not " + expected;
+        return word + " was decided as " + decided + reason_of(evidence, word) + ", not " + expected;
     if (format == (decided == "bf16x9" ? "fp32" : decided) || is_more_accurate(format, decided)) return {};
     return word + ": decided " + decided + ", measured " + format;
 }
 
 bool is_refusal(const std::string& answer) { return !is_format_name(answer) && answer != "wrong"; }
 
-Judgement judge_precision(const Evidence& of) {
-    const std::string& word = of.name;
-    of.need_variants({word.c_str()});
-    of.need_finding(word, "format");
-    const std::string format = of.lowest_format(word, "format");
-    const std::string decided = of.joined_values(word, "decided");
+Judgement judge_precision(const Evidence& evidence) {
+    const std::string& word = evidence.name;
+    evidence.need_variants({word.c_str()});
+    evidence.need_finding(word, "format");
+    const std::string format = evidence.lowest_format(word, "format");
+    const std::string decided = evidence.joined_values(word, "decided");
     if (is_refusal(format)) return {Verdict::failed, "the product was refused: " + format};
     // The variants of this section set no floor, so a floor can only come from this machine's policy.
-    if (of.joined_values(word, "reason") == "floor" && fault_of(of, word, "").empty())
+    if (evidence.joined_values(word, "reason") == "floor" && fault_of(evidence, word, "").empty())
         return {Verdict::measured, "decided " + decided + ", measured " + format +
                                        ": this machine's own policy, /etc/fp32shim/policy.toml, has a floor"};
     const char* const lowered = word == "high" ? "tf32" : "bf16";
-    const std::string fault = fault_of(of, word, word == "highest" || !of.judging.has_tf32() ? "fp32" : lowered);
+    const std::string fault =
+        fault_of(evidence, word, word == "highest" || !evidence.facts.has_tf32() ? "fp32" : lowered);
     if (!fault.empty()) return {Verdict::wrong, fault};
-    std::string text = "decided " + decided + ", measured " + format + reason_of(of, word) + ", error " +
-                       of.joined_values(word, "error");
+    std::string text = "decided " + decided + ", measured " + format + reason_of(evidence, word) + ", error " +
+                       evidence.joined_values(word, "error");
     if (is_more_accurate(format, decided))
         text += ": " + decided + " permits " + format + ", and this cuBLAS used it";
     return {Verdict::shown, text};
 }
 
-Judgement judge_other_precisions(const Evidence& of) {
+Judgement judge_other_precisions(const Evidence& evidence) {
     const std::initializer_list<const char*> words = {
 #define RULE_PRECISION(number, name, format) #name,
 #define FLOAT64_RULE_PRECISION(...)  // left out, because the product is of float32
 #include "policy/formats.def"
     };
-    of.need_variants(words);
+    evidence.need_variants(words);
     std::vector<std::string> outcomes;
     bool is_each_as_decided = true;
     for (const char* word : words) {
-        of.need_finding(word, "format");
-        const std::string format = of.lowest_format(word, "format");
+        evidence.need_finding(word, "format");
+        const std::string format = evidence.lowest_format(word, "format");
         if (is_refusal(format)) return {Verdict::failed, std::string(word) + ": the product was refused: " + format};
-        const std::string fault = fault_of(of, word, "");
+        const std::string fault = fault_of(evidence, word, "");
         if (!fault.empty()) return {Verdict::wrong, fault};
-        const std::string decided = of.joined_values(word, "decided");
+        const std::string decided = evidence.joined_values(word, "decided");
         outcomes.push_back(std::string(word) + ": " + decided);
         if (is_more_accurate(format, decided)) {
             outcomes.back() += ", which permits " + format;
@@ -188,15 +189,15 @@ bool is_unavailable(const std::string& answer) {
     return std::ranges::find(words, answer) != std::end(words);
 }
 
-Judgement judge_floor(const Evidence& of) {
-    const FloorCheck& group = *std::ranges::find(opt_ins, of.name, &FloorCheck::line);
+Judgement judge_floor(const Evidence& evidence) {
+    const FloorCheck& group = *std::ranges::find(opt_ins, evidence.name, &FloorCheck::line);
     for (const char* name : group.names)
-        for (const char* variant : {group.without, group.with}) of.need_finding(variant, name);
+        for (const char* variant : {group.without, group.with}) evidence.need_finding(variant, name);
     std::vector<std::string> winning, refused, lowered;
     int held_up = 0;
     for (const char* name : group.names) {
-        const std::string native = of.lowest_format(group.without, name);
-        const std::string held = of.lowest_format(group.with, name);
+        const std::string native = evidence.lowest_format(group.without, name);
+        const std::string held = evidence.lowest_format(group.with, name);
         if (held == native && is_unavailable(native)) continue;
         if (is_lower(native, "fp32") && is_format_name(native)) lowered.push_back(std::string(name) + " " + native);
         if (held == "fp32")
@@ -231,28 +232,28 @@ std::vector<std::string> products_of(const FindingMap& findings) {
     return names;
 }
 
-Judgement judge_float64_as_called(const Evidence& of) {
-    of.need_variants({"native", "recorded"});
-    of.need_decisions("recorded");
+Judgement judge_float64_as_called(const Evidence& evidence) {
+    evidence.need_variants({"native", "recorded"});
+    evidence.need_decisions("recorded");
     std::vector<std::string> changed;
-    const auto names = products_of(of.findings);
+    const auto names = products_of(evidence.findings);
     for (const std::string& each : names)
-        if (of.joined_values("native", each + "_bits") != of.joined_values("recorded", each + "_bits"))
+        if (evidence.joined_values("native", each + "_bits") != evidence.joined_values("recorded", each + "_bits"))
             changed.push_back(each);
     if (!changed.empty()) return {Verdict::wrong, "the library changes bits of " + joined(changed, ", ")};
-    if (const std::string format = of.lowest_format("native", "dgemm"); format != "fp64")
+    if (const std::string format = evidence.lowest_format("native", "dgemm"); format != "fp64")
         return {Verdict::wrong, "a program that asks for nothing gets " + format + " even without the library"};
     return {Verdict::shown, "recorded, the library changes no bit of " + std::to_string(names.size()) + " products"};
 }
 
-Judgement judge_float64_pin(const Evidence& of) {
-    of.need_variants({"native", "environment", "fp64", "environment, fp64"});
+Judgement judge_float64_pin(const Evidence& evidence) {
+    evidence.need_variants({"native", "environment", "fp64", "environment, fp64"});
     std::vector<std::string> winning, refused, lowered;
     for (const auto& [without, with] : {std::pair{"native", "fp64"}, {"environment", "environment, fp64"}}) {
-        of.need_decisions(with);
-        for (const std::string& each : products_of(of.findings)) {
-            const std::string before = of.lowest_format(without, each);
-            const std::string held = of.lowest_format(with, each);
+        evidence.need_decisions(with);
+        for (const std::string& each : products_of(evidence.findings)) {
+            const std::string before = evidence.lowest_format(without, each);
+            const std::string held = evidence.lowest_format(with, each);
             if (held == before && is_unavailable(before)) continue;
             if (before == emulated_format) lowered.push_back(each);
             if (held != "fp64")
@@ -267,18 +268,18 @@ Judgement judge_float64_pin(const Evidence& of) {
                                 " were: " + joined(lowered, ", ")};
 }
 
-Judgement judge_float64_emulation(const Evidence& of) {
-    of.need_variants({"native", emulated_format});
-    of.need_decisions(emulated_format);
-    if (of.judging.has_site_floor) return {Verdict::measured, "the floor of this machine's policy forbids it"};
-    if (of.joined_values(emulated_format, "reason").find("fp64_emulation_unavailable") != std::string::npos)
+Judgement judge_float64_emulation(const Evidence& evidence) {
+    evidence.need_variants({"native", emulated_format});
+    evidence.need_decisions(emulated_format);
+    if (evidence.facts.has_site_floor) return {Verdict::measured, "the floor of this machine's policy forbids it"};
+    if (evidence.joined_values(emulated_format, "reason").find("fp64_emulation_unavailable") != std::string::npos)
         return {Verdict::measured, "this GPU or this cuBLAS has no emulated FP64"};
     std::vector<std::string> kept, pedantic;
     for (const char* each : {"dgemm", "ex_64f", "lt_64f"})
-        if (const std::string seen = of.lowest_format(emulated_format, each); seen != emulated_format)
+        if (const std::string seen = evidence.lowest_format(emulated_format, each); seen != emulated_format)
             kept.push_back(std::string(each) + " " + seen);
     for (const char* each : {"dgemm_pedantic", "ex_pedantic", "lt_pedantic"})
-        if (of.lowest_format(emulated_format, each) == emulated_format) pedantic.emplace_back(each);
+        if (evidence.lowest_format(emulated_format, each) == emulated_format) pedantic.emplace_back(each);
     if (!pedantic.empty())
         return {Verdict::wrong, "PEDANTIC, which no rule lowers here, is emulated: " + joined(pedantic, ", ")};
     // A rule allows emulation, but cuBLAS need not use it.
@@ -292,29 +293,31 @@ std::string milliseconds_text(double milliseconds) {
     return milliseconds < 1 ? format_number("%.1f us", milliseconds * 1000) : format_number("%.2f ms", milliseconds);
 }
 
-Judgement judge_time(const Evidence& of, int n) {
+Judgement judge_time(const Evidence& evidence, int n) {
     const auto middle = [&](const std::string& what) {
-        return median(of.findings.sorted_numbers(what + "_ms_" + std::to_string(n)));
+        return median(evidence.findings.sorted_numbers(what + "_ms_" + std::to_string(n)));
     };
     const double fp32 = middle("native/fp32");
     const double tf32 = middle("native/tf32");
     const double forced = middle("high/forced");
     if (fp32 <= 0 || tf32 <= 0 || forced <= 0) {
-        of.need_variants({"native", "high"});
+        evidence.need_variants({"native", "high"});
         return {Verdict::failed, "no time was measured"};
     }
     const double flops = 2.0 * n * n * n;
-    const std::string word = of.judging.has_tf32() ? "TF32 " : "TF32, which this device does not have, ";
+    const std::string word = evidence.facts.has_tf32() ? "TF32 " : "TF32, which this device does not have, ";
     return {Verdict::measured, "FP32 " + milliseconds_text(fp32) + ", " + word + milliseconds_text(tf32) + ": " +
                                    format_number("%.2f times as fast", fp32 / tf32) +
                                    format_number(" (%.1f TFLOP/s)", flops / tf32 / 1e9) +
                                    format_number("; forced takes %.3f of native", forced / tf32)};
 }
 
-Judgement judge_cost(const Evidence& of) {
-    of.need_variants({"turns"});
-    of.need_finding("turns", "launch");
-    const auto number = [&](const std::string& name) { return median(of.findings.sorted_numbers("turns/" + name)); };
+Judgement judge_cost(const Evidence& evidence) {
+    evidence.need_variants({"turns"});
+    evidence.need_finding("turns", "launch");
+    const auto number = [&](const std::string& name) {
+        return median(evidence.findings.sorted_numbers("turns/" + name));
+    };
     const double launch = number("launch");
     std::string text = "a launch takes the host " + format_number("%.2f us", launch / 1000);
     for (const std::string cost : {"off", "summary", "calls"}) {
@@ -331,41 +334,43 @@ Judgement judge_cost(const Evidence& of) {
 
 // ---- The sections `graph` and `audits`
 
-Judgement judge_graph(const Evidence& of) {
-    of.need_variants({"native", "high"});
-    const std::string expected = of.judging.expects_tf32() ? "tf32" : "fp32";
+Judgement judge_graph(const Evidence& evidence) {
+    evidence.need_variants({"native", "high"});
+    const std::string expected = evidence.facts.expects_tf32() ? "tf32" : "fp32";
     bool is_as_native = true;
     for (const std::string product : {"graph_sgemm", "graph_ex"}) {
-        for (const char* variant : {"native", "high"}) of.need_finding(variant, product);
+        for (const char* variant : {"native", "high"}) evidence.need_finding(variant, product);
         const std::string what = product + ", captured at high and replayed, ";
-        const std::string format = of.joined_values("high", product + "_format");
+        const std::string format = evidence.joined_values("high", product + "_format");
         if (format != expected) return {Verdict::wrong, what + "is " + format + ", not " + expected};
         // During a capture, a library may choose another kernel. Such a difference is no fault if it also occurs
         // without the shim.
-        const std::string bits = of.joined_values("high", product + "_bits");
-        if (bits != of.joined_values("native", product + "_bits")) return {Verdict::wrong, what + "has bits " + bits};
-        is_as_native = is_as_native && of.joined_values("high", product) == of.joined_values("native", product);
+        const std::string bits = evidence.joined_values("high", product + "_bits");
+        if (bits != evidence.joined_values("native", product + "_bits"))
+            return {Verdict::wrong, what + "has bits " + bits};
+        is_as_native =
+            is_as_native && evidence.joined_values("high", product) == evidence.joined_values("native", product);
     }
     return {Verdict::shown, "2 of 2 products, captured at high and replayed, are " + expected + "; nodes and bits " +
                                 (is_as_native ? "as" : "differ from those") +
                                 " where the program asks for TF32 itself"};
 }
 
-Judgement judge_audits(const Evidence& of) {
-    of.need_variants({"high"});
-    of.need_finding("high", "captured");
-    const auto& audits = of.findings.values_of("high/audit");
+Judgement judge_audits(const Evidence& evidence) {
+    evidence.need_variants({"high"});
+    evidence.need_finding("high", "captured");
+    const auto& audits = evidence.findings.values_of("high/audit");
     if (audits.size() != audited_products) return {Verdict::failed, std::string("high: ") + not_measured};
-    if (of.judging.has_site_floor)
+    if (evidence.facts.has_site_floor)
         return {Verdict::measured, "under the floor of this machine's policy they preview TF32: not compared"};
     const auto count = [&](const char* word) { return std::ranges::count(audits, word); };
     const std::string all = " of " + std::to_string(audits.size());
-    const std::string captured = of.joined_values("high", "captured");
+    const std::string captured = evidence.joined_values("high", "captured");
     if (count("WRONG") != 0 || captured == "WRONG")
         return {Verdict::wrong, "audited errors that differ from those of the result: " +
                                     std::to_string(count("WRONG")) + all + "; in a graph: " + captured};
     if (const auto skipped = count("skipped"); skipped != 0)
-        return {of.judging.expects_tf32() ? Verdict::wrong : Verdict::measured,
+        return {evidence.facts.expects_tf32() ? Verdict::wrong : Verdict::measured,
                 std::to_string(skipped) + all + " products ran at FP32, which is not audited"};
     return {Verdict::shown,
             std::to_string(count("as measured")) + all +
@@ -376,7 +381,7 @@ Judgement judge_audits(const Evidence& of) {
 struct VerdictCheck {
     const char* section;
     const char* line;
-    Judgement (*judge)(const Evidence& of);
+    Judgement (*judge)(const Evidence& evidence);
 };
 /// The lines of all sections, in the order of the verdict.
 constexpr VerdictCheck verdict_checks[] = {
@@ -434,17 +439,17 @@ bool has_site_floor(const FindingMap& findings) {
 }
 
 std::vector<VerdictLine> judge_section(const std::string& section, const FindingMap& findings,
-                                       const JudgementFacts& judging) {
+                                       const JudgementFacts& facts) {
     std::vector<VerdictLine> lines;
     for (const VerdictCheck& each : verdict_checks)
         if (section == each.section) {
             const std::string name = each.line;
-            lines.push_back(line_of(name, [&] { return each.judge({name, findings, judging}); }));
+            lines.push_back(line_of(name, [&] { return each.judge({name, findings, facts}); }));
         }
     if (section != "times") return lines;
-    for (const int n : judging.sizes) {
+    for (const int n : facts.sizes) {
         const std::string name = "time at " + std::to_string(n);
-        lines.push_back(line_of(name, [&] { return judge_time({name, findings, judging}, n); }));
+        lines.push_back(line_of(name, [&] { return judge_time({name, findings, facts}, n); }));
     }
     return lines;
 }

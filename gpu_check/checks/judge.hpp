@@ -42,6 +42,6 @@ bool has_site_floor(const FindingMap& findings);
 
 /// Returns the lines about a section, in the order of the verdict.
 std::vector<VerdictLine> judge_section(const std::string& section, const FindingMap& findings,
-                                       const JudgementFacts& judging);
+                                       const JudgementFacts& facts);
 
 }  // namespace gpu

@@ -171,16 +171,16 @@ std::string format_or_error(const Status& status, const MeasuredRounding& measur
     return *status == CUBLAS_STATUS_SUCCESS ? measured.format : status_name(*status);
 }
 
-ProductResult multiply(const Cublas& cublas, DeviceProblem& problem, const ProductRequest& way) {
-    const CublasFunction& function = function_named(way.function);
+ProductResult multiply(const Cublas& cublas, DeviceProblem& problem, const ProductRequest& request) {
+    const CublasFunction& function = function_named(request.function);
     auto& set_mode = cublas.library.get<decltype(cublasSetMathMode)>("cublasSetMathMode");
     problem.prepare_output(function.shape);
     CallArguments call = problem.call_arguments();
-    call.type = way.type;
-    call.algorithm = way.algorithm;
+    call.type = request.type;
+    call.algorithm = request.algorithm;
     if (problem.element == Element::float64)
         call.workspace = std::size_t{256} << 20;  // emulation needs a large workspace
-    Status status = set_mode(cublas.handle, way.mode);
+    Status status = set_mode(cublas.handle, request.mode);
     if (status == CUBLAS_STATUS_SUCCESS) status = function(cublas, call);
     set_mode(cublas.handle, CUBLAS_DEFAULT_MATH);
     const MeasuredRounding measured =

@@ -102,8 +102,8 @@ struct ProductResult {
     MeasuredRounding measured;  ///< the judgement of the product, or of the last product of a batch
     bool ran;                   ///< true if the product was not refused
 };
-/// Multiplies as `way` asks, and judges the result. Leaves the handle in DEFAULT mode.
-ProductResult multiply(const Cublas& cublas, DeviceProblem& problem, const ProductRequest& way);
+/// Multiplies as `request` asks, and judges the result. Leaves the handle in DEFAULT mode.
+ProductResult multiply(const Cublas& cublas, DeviceProblem& problem, const ProductRequest& request);
 
 /// Three n×n matrices for products that are timed. Their numbers are random, between -1 and 1, because the clock of a
 /// GPU, and so its speed, depends on how many bits of its registers change.

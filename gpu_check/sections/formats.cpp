@@ -12,7 +12,7 @@ namespace {
 struct NamedRequest {
     const char* name;
     const char* title;
-    ProductRequest way;
+    ProductRequest request;
 };
 constexpr auto default_mode = CUBLAS_DEFAULT_MATH;
 
@@ -36,7 +36,7 @@ constexpr NamedRequest opt_ins[] = {
 };
 
 constexpr auto emulated_mode = CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH;
-constexpr NamedRequest ways_of_float64[] = {
+constexpr NamedRequest requests_of_float64[] = {
     {"dgemm", "cublasDgemm", {"dgemm"}},
     {"dgemm_pedantic", "cublasDgemm, PEDANTIC mode", {"dgemm", CUBLAS_PEDANTIC_MATH}},
     {"dgemm_mode", "cublasDgemm, mode FP64_EMULATED", {"dgemm", emulated_mode}},
@@ -69,16 +69,16 @@ void measure_default_product(Worker& worker) {
 
 void measure_lowering_requests(Worker& worker) {
     Float32Problem problem(worker.device(), worker.sizes.back());
-    for (const auto& [name, title, way] : opt_ins)
+    for (const auto& [name, title, request] : opt_ins)
         worker.measure_row(title, "",
-                           [&] { worker.report_finding(name, multiply(worker.cublas(), problem, way).answer); });
+                           [&] { worker.report_finding(name, multiply(worker.cublas(), problem, request).answer); });
 }
 
 void measure_float64_formats(Worker& worker) {
     Float64Problem problem(worker.cublas(), worker.sizes.back());
-    for (const auto& [name, title, way] : ways_of_float64)
+    for (const auto& [name, title, request] : requests_of_float64)
         worker.measure_row(title, name, [&] {
-            const auto& [answer, measured, ran] = multiply(worker.cublas(), problem, way);
+            const auto& [answer, measured, ran] = multiply(worker.cublas(), problem, request);
             worker.report_finding("", answer);
             worker.report_finding("_error", ran ? format_number("%.1e", measured.error) : "-");
             worker.report_finding("_kept", ran ? measured.match : "-");

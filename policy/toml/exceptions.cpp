@@ -58,20 +58,20 @@ struct AccountDatabase {
     IdTable users{system::users_file}, groups{system::groups_file};
 };
 
-/// Returns true if the list of users or groups is empty, or if one of them has a number among the applicant's `ids`.
-bool names_one_of(const std::vector<std::string>& list, IdTable& numbers, const JobIdentity& applicant,
+/// Returns true if the list of users or groups is empty, or if one of them has a number among the process's `ids`.
+bool names_one_of(const std::vector<std::string>& list, IdTable& numbers, const JobIdentity& process,
                   const std::vector<std::uint32_t>& ids) {
     if (list.empty()) return true;
-    return applicant.has_real_user_ids && std::ranges::any_of(list, [&](const std::string& name) {
+    return process.has_real_user_ids && std::ranges::any_of(list, [&](const std::string& name) {
                return std::ranges::count(ids, numbers.of(name)) > 0;
            });
 }
 
-bool holds(const FloorException& exception, const JobIdentity& applicant, AccountDatabase& names) {
-    return names_one_of(exception.user, names.users, applicant, {applicant.user}) &&
-           names_one_of(exception.group, names.groups, applicant, applicant.groups) &&
-           matches_any_glob(exception.command, applicant.command) &&
-           matches_any_value(exception.job, applicant.job) && matches_any_value(exception.account, applicant.account);
+bool holds(const FloorException& exception, const JobIdentity& process, AccountDatabase& names) {
+    return names_one_of(exception.user, names.users, process, {process.user}) &&
+           names_one_of(exception.group, names.groups, process, process.groups) &&
+           matches_any_glob(exception.command, process.command) && matches_any_value(exception.job, process.job) &&
+           matches_any_value(exception.account, process.account);
 }
 
 std::vector<std::string> unknown_name_warnings_of(const FloorException& exception, AccountDatabase& names) {
@@ -113,38 +113,38 @@ std::string_view job_in_cgroups(std::string_view cgroups) {
 }
 
 JobIdentity own_job_identity(const Environment& environment, const std::string& jobs_folder) {
-    JobIdentity applicant;
-    applicant.has_real_user_ids = has_real_user_ids();
-    applicant.user = static_cast<std::uint32_t>(system::raw::syscall6(SYS_getuid));
-    applicant.groups = groups_of_process();
-    applicant.command = system::read_command_line();
+    JobIdentity process;
+    process.has_real_user_ids = has_real_user_ids();
+    process.user = static_cast<std::uint32_t>(system::raw::syscall6(SYS_getuid));
+    process.groups = groups_of_process();
+    process.command = system::read_command_line();
     // The file is read only outside of user namespaces, because whoever made one may also have chosen what /proc
     // shows there.
-    if (applicant.has_real_user_ids) applicant.job = job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
+    if (process.has_real_user_ids) process.job = job_in_cgroups(system::read_small_file("/proc/self/cgroup"));
     if (is_root_only_folder(jobs_folder)) {
-        if (applicant.job.empty()) return applicant;
-        const std::string file = read_policy_bytes(jobs_folder + '/' + applicant.job, 0).bytes;
-        applicant.account = file.substr(0, file.find('\n'));
-        return applicant;
+        if (process.job.empty()) return process;
+        const std::string file = read_policy_bytes(jobs_folder + '/' + process.job, 0).bytes;
+        process.account = file.substr(0, file.find('\n'));
+        return process;
     }
     const auto value = [&](std::string_view name) { return value_of(environment, name); };
     const BatchSystem* const names = find_batch_system(value);
     // In a user namespace, the environment variables are not used, because the folder of confirmed jobs may exist on
     // the machine but be hidden there.
-    if (names != nullptr && applicant.has_real_user_ids) {
+    if (names != nullptr && process.has_real_user_ids) {
         const std::string_view id = value(names->id);
-        if (applicant.job.empty()) applicant.job = id;
-        if (applicant.job == id && !names->account.empty()) applicant.account = value(names->account);
+        if (process.job.empty()) process.job = id;
+        if (process.job == id && !names->account.empty()) process.account = value(names->account);
     }
-    return applicant;
+    return process;
 }
 
 FloorException* FloorExceptionJudge::find_applicable_exception(std::vector<FloorException>& exceptions) {
     AccountDatabase names;
     bool has_warned = false;
     for (FloorException& exception : exceptions) {
-        if (applicant == nullptr) applicant = &gathered.emplace(own_job_identity(environment));
-        if (holds(exception, *applicant, names)) return &exception;
+        if (process == nullptr) process = &gathered.emplace(own_job_identity(environment));
+        if (holds(exception, *process, names)) return &exception;
         if (has_warned) continue;
         const auto unknown = unknown_name_warnings_of(exception, names);
         has_warned = !unknown.empty();

@@ -57,7 +57,7 @@ LoadedPolicy load_policy(const Environment& environment, const PolicyLoadOptions
         return loaded;
     }
 
-    FloorExceptionJudge judge{environment, options.applicant, loaded.warnings};
+    FloorExceptionJudge judge{environment, options.process, loaded.warnings};
     PolicyDraft policy;
     policy.judge = &judge;
     std::vector<Diagnostic> errors_of_site, errors_of_user;

@@ -32,10 +32,10 @@ constexpr TensorInstruction instructions[] = {
 };
 
 constexpr std::array<std::uint8_t, 1 << 12> instruction_of = [] {
-    std::array<std::uint8_t, 1 << 12> places = {};
+    std::array<std::uint8_t, 1 << 12> indices = {};
     for (std::size_t i = 1; i < std::size(instructions); ++i)
-        places[instructions[i].bits] = static_cast<std::uint8_t>(i);
-    return places;
+        indices[instructions[i].bits] = static_cast<std::uint8_t>(i);
+    return indices;
 }();
 
 /// The two 64-bit halves of an instruction's 16 bytes.

@@ -446,7 +446,7 @@ void RecordingReader::read_children(const format::Header& header) {
         child.has_own_libraries = (record.detail_kind & format::child_has_own_libraries) != 0;
         if (kind == format::ChildDetail::folder) child.folder = detail;
         if (kind == format::ChildDetail::interpreter) child.interpreter = detail;
-        child.why = static_cast<WhyUnseen>(record.why);
+        child.why_unseen = static_cast<WhyUnseen>(record.why);
         child.count = record.count;
         child.pid = record.pid;
         child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
@@ -455,7 +455,7 @@ void RecordingReader::read_children(const format::Header& header) {
         // records, which are joined here.
         const auto known = std::ranges::find_if(children_, [&](const RecordedChild& other) {
             return other.path == child.path && other.folder == child.folder &&
-                   other.interpreter == child.interpreter && other.why == child.why &&
+                   other.interpreter == child.interpreter && other.why_unseen == child.why_unseen &&
                    other.has_own_libraries == child.has_own_libraries;
         });
         if (known == children_.end()) {

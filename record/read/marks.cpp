@@ -45,7 +45,7 @@ bool read_files(const format::UnrecordedProcessSegment& segment, UnrecordedProce
 }  // namespace
 
 void RecordingReader::read_marks(const format::Header& header) {
-    missed_marks_ = header.marks_missed;
+    missed_processes_ = header.marks_missed;
     const auto segment = std::make_unique<format::UnrecordedProcessSegment>();
     for (std::size_t i = 0; i < format::mark_limit && header.marks[i] != 0; ++i) {
         bytes_->read_into((i + 1) * format::segment_size, *segment);
@@ -54,7 +54,7 @@ void RecordingReader::read_marks(const format::Header& header) {
         mark.processor = segment->processor;
         mark.noted_ns = std::clamp(segment->noted_ns, -farthest_time_ns, farthest_time_ns);
         if (segment->published != 1 || !read_files(*segment, mark)) {
-            ++missed_marks_;
+            ++missed_processes_;
             continue;
         }
         mark.program = mark.objects.all.front().path;
@@ -65,7 +65,7 @@ void RecordingReader::read_marks(const format::Header& header) {
         mark.objects.ask_onednn = (segment->flags & format::mark_flag_onednn_log_requested) != 0;
         mark.objects.ask_kernels = (segment->flags & format::mark_flag_kernel_log_requested) != 0;
         mark.has_changed_log = (segment->flags & format::mark_has_changed_log) != 0;
-        marks_.push_back(std::move(mark));
+        unrecorded_processes_.push_back(std::move(mark));
     }
 }
 

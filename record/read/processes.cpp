@@ -77,13 +77,15 @@ std::string executable_of(std::int32_t pid) {
 }
 
 std::vector<RemainingProcess> remaining_processes_of_run(std::uint64_t run, std::uint64_t began) {
-    std::vector<std::int32_t> own_line;  // this process and its ancestors
-    for (std::int32_t pid = identify_self().pid; pid > 0; pid = process_start_of(pid).parent) own_line.push_back(pid);
+    std::vector<std::int32_t> self_and_ancestors;
+    for (std::int32_t pid = identify_self().pid; pid > 0; pid = process_start_of(pid).parent)
+        self_and_ancestors.push_back(pid);
     constexpr std::chrono::milliseconds longest_wait{64};
     for (std::chrono::milliseconds wait{1};; wait *= 2) {
         std::vector<RemainingProcess> left;
         for (const std::int32_t pid : list_process_ids()) {
-            if (std::ranges::count(own_line, pid) > 0 || !is_of_this_user(pid) || process_start_of(pid).start < began)
+            if (std::ranges::count(self_and_ancestors, pid) > 0 || !is_of_this_user(pid) ||
+                process_start_of(pid).start < began)
                 continue;
             if (const auto process = process_of_run(pid, run)) left.push_back(*process);
         }

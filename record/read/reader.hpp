@@ -194,7 +194,7 @@ struct RecordedChild {
     std::string path;         ///< path of the program; a `…` at its start replaces a beginning that was too long
     std::string folder;       ///< current folder when the program was started, if `path` is relative; empty: unknown
     std::string interpreter;  ///< interpreter of a script; empty: the program is not a script
-    WhyUnseen why = WhyUnseen::seen;
+    WhyUnseen why_unseen = WhyUnseen::seen;
     bool has_own_libraries = false;  ///< the child's environment names further libraries for the loader, or folders
                                      ///< in which the loader looks for libraries
     std::uint32_t count = 0;
@@ -383,10 +383,10 @@ class RecordingReader {
 
     /// Returns the processes that ended without a recording. Only the file for the children of a run lists them, by
     /// marks.
-    const std::vector<UnrecordedProcess>& unrecorded_processes() const { return marks_; }
+    const std::vector<UnrecordedProcess>& unrecorded_processes() const { return unrecorded_processes_; }
     /// Returns the number of processes that unrecorded_processes() lacks, because the file had no space for their
     /// marks, or the marks are incomplete or could not be made.
-    std::uint32_t missed_unrecorded_processes() const { return missed_marks_; }
+    std::uint32_t missed_unrecorded_processes() const { return missed_processes_; }
 
     /// Returns the number of calls, including calls without a row.
     std::uint64_t total_calls() const { return total_calls_; }
@@ -479,7 +479,7 @@ class RecordingReader {
     std::vector<RecordedSettingsChange> changes_;
     std::vector<RecordedChild> children_;
     std::vector<RecordedEnvironmentFact> environment_;
-    std::vector<UnrecordedProcess> marks_;
+    std::vector<UnrecordedProcess> unrecorded_processes_;
     std::vector<IndexedSegment> audit_segments_;        // segments sorted by slot, then by sequence
     std::vector<IndexedSegment> operand_segments_;      // segments sorted by slot, then by sequence
     std::vector<IndexedSegment> fingerprint_segments_;  // segments sorted by slot, then by sequence
@@ -491,7 +491,7 @@ class RecordingReader {
     std::uint64_t lost_fingerprints_ = 0;
     std::map<std::uint32_t, std::uint64_t> left_out_events_;  // for each slot, leaves out events up to this time
     std::map<std::uint32_t, std::uint64_t> left_out_audits_;  // for each slot, the number of audits to leave out
-    std::uint32_t lost_changes_ = 0, missed_children_ = 0, missed_marks_ = 0;
+    std::uint32_t lost_changes_ = 0, missed_children_ = 0, missed_processes_ = 0;
 };
 
 }  // namespace fp32shim::record

@@ -71,21 +71,21 @@ std::optional<policy::AppliedFormat> RecordedRowReader::format_of(std::uint32_t 
 
 void RecordedRowReader::visit_rows(const std::function<bool(const RecordedRow&)>& visitor) {
     row_window_.drop_cached_bytes();
-    CachedRow words;
+    CachedRow cached;
     for (const IndexedSegment& segment : rows_) {
         const std::uint64_t first = std::uint64_t{segment.sequence} * RowSegment::capacity;
         for (std::uint64_t id = first; id < first + RowSegment::capacity && id < format::row_limit; ++id) {
             const auto published = find_row(static_cast<std::uint32_t>(id), false);
             if (!published) continue;
-            fill_cached_row(static_cast<std::uint32_t>(id), *published, words);
-            if (!visitor(words.row)) return;
+            fill_cached_row(static_cast<std::uint32_t>(id), *published, cached);
+            if (!visitor(cached.row)) return;
         }
     }
 }
 
-void RecordedRowReader::fill_cached_row(std::uint32_t id, const PublishedRow& published, CachedRow& words) {
+void RecordedRowReader::fill_cached_row(std::uint32_t id, const PublishedRow& published, CachedRow& cached) {
     const format::RowContent& content = published.content;
-    RecordedRow& row = words.row;
+    RecordedRow& row = cached.row;
     row.id = id;
     row.is_folded = (content.flags & format::row_is_folded) != 0;
     row.is_overflow = (content.flags & format::row_is_overflow) != 0;
@@ -93,27 +93,27 @@ void RecordedRowReader::fill_cached_row(std::uint32_t id, const PublishedRow& pu
     row.stack_is_cut = (content.flags & format::row_stack_is_cut) != 0;
     std::size_t index = 0;
     row.decision = format::decision_of_content(content, [&](format::StringId text) {
-        return std::string_view(words.texts[index++] = cached_text(text, published.offset));
+        return std::string_view(cached.texts[index++] = cached_text(text, published.offset));
     });
-    if (!file_names_.empty() && row.stack != 0) replace_file_in_where(words);
+    if (!file_names_.empty() && row.stack != 0) replace_file_in_where(cached);
     if (location_namer_ && row.stack != 0) location_namer_(row);
-    words.is_used = true;
+    cached.is_used = true;
 }
 
 /// Replaces the name of the file in `where` if `where` is a line of the call path and set_file_names() gave this file
 /// another name.
-void RecordedRowReader::replace_file_in_where(CachedRow& words) {
-    std::string_view& where = words.row.decision.call.where;
+void RecordedRowReader::replace_file_in_where(CachedRow& cached) {
+    std::string_view& where = cached.row.decision.call.where;
     char line[512];
-    for (format::StringId id = where.empty() ? 0 : words.row.stack; id != 0;) {
+    for (format::StringId id = where.empty() ? 0 : cached.row.stack; id != 0;) {
         const std::optional<RecordedFrame> frame = read_frame(id);
         if (!frame) return;
         id = frame->parent;
         const auto name = file_names_.find(frame->file);
         if (name == file_names_.end() || frame_text({frame->file, frame->function, frame->line, 0}, line) != where)
             continue;
-        words.where = frame_text({name->second, frame->function, frame->line, 0}, line);
-        where = words.where;
+        cached.where = frame_text({name->second, frame->function, frame->line, 0}, line);
+        where = cached.where;
         return;
     }
 }

@@ -98,8 +98,8 @@ class RecordedRowReader {
 
     std::optional<PublishedRow> find_row(std::uint32_t id, bool is_new = true);
     const IndexedSegment* find_text_segment(std::uint32_t sequence);
-    void fill_cached_row(std::uint32_t id, const PublishedRow& published, CachedRow& words);
-    void replace_file_in_where(CachedRow& words);
+    void fill_cached_row(std::uint32_t id, const PublishedRow& published, CachedRow& cached);
+    void replace_file_in_where(CachedRow& cached);
     std::optional<RecordedFrame> read_frame(format::StringId id);
     const std::string& cached_text(format::StringId id, std::uint64_t referred_from);
 

@@ -25,7 +25,7 @@ void CountersByKey::clear() {
 }
 
 CountersByKey::Entry& CountersByKey::free_entry(std::uint64_t key) {
-    std::uint64_t index = first_index(key, bits_);
+    std::uint64_t index = first_index(key, log2_capacity_);
     while (entries_[index].key != 0) index = (index + 1) & mask();
     return entries_[index];
 }
@@ -34,7 +34,7 @@ CountersByKey::Entry& CountersByKey::free_entry(std::uint64_t key) {
 void CountersByKey::grow() {
     Entry* const before = entries_;
     const std::size_t capacity_before = capacity();
-    const std::uint32_t bits = before == nullptr ? first_bits : bits_ + 1;
+    const std::uint32_t bits = before == nullptr ? first_bits : log2_capacity_ + 1;
     if (bits > largest_bits) return;
     const std::size_t size = size_in_bytes(std::size_t{1} << bits);
     void* pages = map_private_pages(size, PagesInChild::none);
@@ -46,7 +46,7 @@ void CountersByKey::grow() {
     const std::uint64_t* const keys_before = keys_by_number_;
     entries_ = static_cast<Entry*>(pages);
     keys_by_number_ = reinterpret_cast<std::uint64_t*>(entries_ + (std::size_t{1} << bits));
-    bits_ = bits;
+    log2_capacity_ = bits;
     if (before == nullptr) return;
     for (std::size_t index = 0; index < capacity_before; ++index)
         if (before[index].key != 0) free_entry(before[index].key) = before[index];

@@ -55,7 +55,7 @@ class CountersByKey {
         CountersNumber counters;
     };
 
-    std::uint64_t mask() const { return (std::uint64_t{1} << bits_) - 1; }
+    std::uint64_t mask() const { return (std::uint64_t{1} << log2_capacity_) - 1; }
     void grow();
     void clear();
     Entry& free_entry(std::uint64_t key);
@@ -66,7 +66,7 @@ class CountersByKey {
 
     Entry* entries_;
     std::uint64_t* keys_by_number_;  // capacity() + 1 keys, indexed by CountersNumber; 0: no key
-    std::uint32_t bits_;             // binary logarithm of capacity()
+    std::uint32_t log2_capacity_;
     std::uint32_t used_;
     CountersNumber last_;  // the number that find() returned last; below capacity()
 };
@@ -77,7 +77,7 @@ class CountersByKey {
     const CountersNumber last = last_;
     if (keys_by_number_[last] == key) return last;
     if (keys_by_number_[last + 1] == key) return last_ = last + 1;
-    std::uint64_t index = first_index(key, bits_);
+    std::uint64_t index = first_index(key, log2_capacity_);
     while (entries_[index].key != key) {
         if (entries_[index].key == 0) return none;
         index = (index + 1) & mask();

@@ -78,7 +78,7 @@ class ListSearch {
         for (int attempt = 0; attempt < attempts; ++attempt) {
             if (!insert_number(expanded, number_of_attempt(attempt, 0), buffer_)) break;
             if (system::view(buffer_.data()) == recording_.path) {
-                has_counted_number_ = true;
+                was_name_tried_ = true;
                 break;
             }
             if (const EntryResult entered = try_file(buffer_.data()); entered != EntryResult::no_list) return entered;
@@ -93,7 +93,7 @@ class ListSearch {
         for (const ProcessStart& ancestor : ancestors_.all()) {
             if (has_id) {
                 entered = try_name_of(ancestor.pid, room);
-            } else if (!has_counted_number_ && insert_number(recording_.expanded, ancestor.pid, buffer_)) {
+            } else if (!was_name_tried_ && insert_number(recording_.expanded, ancestor.pid, buffer_)) {
                 entered = try_file(buffer_.data());
             }
             if (entered != EntryResult::no_list) break;
@@ -102,7 +102,7 @@ class ListSearch {
     }
     /// Returns true if the recording's own name is one of those that try_numbers() tried. Precondition: try_numbers()
     /// found no list.
-    bool has_counted_number() const { return has_counted_number_; }
+    bool was_name_tried() const { return was_name_tried_; }
     int error() const { return error_; }
     /// Returns true if the search found a recording of the same run on another machine. This process cannot enter the
     /// list in such a recording, because two machines must not map one file.
@@ -192,7 +192,7 @@ class ListSearch {
     const AncestorList& ancestors_;
     int error_ = 0;
     bool was_found_elsewhere_ = false;
-    bool has_counted_number_ = false;
+    bool was_name_tried_ = false;
 };
 
 /// Enters the recording into the list of the run's file for children. Returns 0 or an errno.
@@ -224,7 +224,7 @@ int enter_list(const NewRecording& recording, Header* parent, const FamilyFacts&
     if (entered != EntryResult::no_list) return search.error();
     // Other recordings of the run cannot find this recording by its name if the name has placeholders, or if it has
     // the process id or a random number because the first numbers were taken.
-    const bool has_own_name = recording.name.find('%') != std::string_view::npos || !search.has_counted_number();
+    const bool has_own_name = recording.name.find('%') != std::string_view::npos || !search.was_name_tried();
     const bool has_file = family.children.path != nullptr && !family.is_first;
     return (has_own_name || search.was_found_elsewhere()) && has_file
                ? enter_children_file(recording, family.children)

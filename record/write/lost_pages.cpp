@@ -54,7 +54,7 @@ GuardedSegment* find_guarded_segment(std::uintptr_t address) {
 }
 
 /// Returns an unused note, or nullptr if there is no memory for one. Precondition: `lock` is held.
-GuardedSegment* unused_entry() {
+GuardedSegment* unused_note() {
     for (GuardedSegment* note = first_of_this_process(); note != nullptr; note = note->next)
         if (note->pages.load(std::memory_order_relaxed) == 0) return note;
     auto* const fresh = static_cast<GuardedSegment*>(arena.allocate(sizeof(GuardedSegment)));
@@ -111,7 +111,7 @@ void guard_pages(RecordingFile& file, void* pages, PagesInChild in_child) {
         arena.forget();
         owner.store(system::fork_generation(), std::memory_order_release);
     }
-    GuardedSegment* const note = unused_entry();
+    GuardedSegment* const note = unused_note();
     if (note == nullptr) return;
     note->file.store(&file, std::memory_order_relaxed);
     note->in_child.store(in_child, std::memory_order_relaxed);

@@ -146,13 +146,13 @@ bool ThreadWriter::append_ring_to_file(RecordingFile& file) {
     format::SegmentHeader header{};
     header.kind = static_cast<std::uint32_t>(SegmentKind::events);
     header.slot = slot_;
-    header.sequence = event_segments_;
+    header.sequence = event_segment_count_;
     header.count = EventSegment::capacity;
     header.thread = ring.header.thread;
     header.first_time = ring.entries[0].time;
     header.last_time = last_time_;
     if (file.append_events(header, ring.entries) == RecordingFile::AppendResult::no_room) return false;
-    std::atomic_ref(ring.header.count).store(++event_segments_, std::memory_order_relaxed);
+    std::atomic_ref(ring.header.count).store(++event_segment_count_, std::memory_order_relaxed);
     std::atomic_ref(ring.header.thread).store(thread_, std::memory_order_relaxed);
     next_event_ = ring.entries;
     return true;

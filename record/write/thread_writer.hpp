@@ -131,9 +131,9 @@ class alignas(64) ThreadWriter {
                                            // forked child
     std::uint32_t counters_used_;          // number of used entries in the newest segment of counters
     format::EventSegment* ring_;
-    std::uint32_t event_segments_;     // number of times that the ring has been full
-    std::uint64_t retry_at_;           // time in ticks before which no space for events or for a slot is requested
-    std::uint64_t counters_retry_at_;  // time in ticks before which no space for counters is requested
+    std::uint32_t event_segment_count_;  // number of full rings that were copied into the file
+    std::uint64_t retry_at_;             // time in ticks before which no space for events or for a slot is requested
+    std::uint64_t counters_retry_at_;    // time in ticks before which no space for counters is requested
     CallRecordSegment<format::AuditRecord> audits_;
     CallRecordSegment<format::FingerprintRecord> fingerprints_;
     CallRecordSegment<format::OperandsRecord> operands_;

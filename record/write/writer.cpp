@@ -202,9 +202,9 @@ ThreadWriter* Recording::attach_thread() {
 
 void Recording::detach_thread(ThreadWriter* writer) {
     while (writer != nullptr) {
-        ThreadWriter* const beside = std::exchange(writer->spare_, nullptr);
+        ThreadWriter* const spare = std::exchange(writer->spare_, nullptr);
         detach_writer(writer);
-        writer = beside;
+        writer = spare;
     }
 }
 

@@ -175,18 +175,20 @@ void set_audit_formats(record::Audit& audit, const policy::Policy& policy, std::
                        AuditFormat ran, bool is_double) {
     const AuditFormat own = is_double ? AuditFormat::fp64 : AuditFormat::fp32;
     const AuditFormat wider = is_double ? AuditFormat::double_double : AuditFormat::fp64;
-    const std::optional<AuditFormat> against = is_double ? policy.audit_float64 : policy.audit_against;
+    const std::optional<AuditFormat> comparison_format = is_double ? policy.audit_float64 : policy.audit_against;
     audit.reference = own;
     const bool is_guarded = policy.audit_action == policy::AuditAction::pin && ran != own;
     if (tested) {
         audit.tested = *tested;
-    } else if (against == wider) {
+    } else if (comparison_format == wider) {
         audit.reference = wider;
         audit.tested = ran;
     } else if (is_guarded) {
         audit.tested = ran;  // a guard judges the format in which the calls of the group run
     } else {
-        audit.tested = against.value_or(ran != own ? ran : is_double ? AuditFormat::fp32 : AuditFormat::tf32);
+        audit.tested = comparison_format.value_or(ran != own  ? ran
+                                                  : is_double ? AuditFormat::fp32
+                                                              : AuditFormat::tf32);
     }
 }
 

@@ -14,7 +14,8 @@ void update_key(HandleRecord& record, std::int32_t math_mode) {
     const bool is_alive = !record.destroyed.load(std::memory_order_acquire);
     const std::int32_t compute_capability = record.device.load(std::memory_order_relaxed).compute_capability;
     const std::uint64_t key = is_alive ? handle_key(compute_capability, math_mode) : key_unknown;
-    if (record.key.load(std::memory_order_relaxed) != key) record.key.store(key, std::memory_order_release);
+    if (record.state_key.load(std::memory_order_relaxed) != key)
+        record.state_key.store(key, std::memory_order_release);
 }
 
 /// Allocates a lock on a page that the kernel zeroes in a forked child, so that no thread holds the lock there. (CUDA
@@ -37,7 +38,7 @@ HandleRecord* find_or_make_record(Handle handle) {
             fresh->lock = allocate_lock();
             fresh->handle.store(handle, std::memory_order_relaxed);
             fresh->device.store(current_device(), std::memory_order_relaxed);
-            fresh->key.store(key_unknown, std::memory_order_relaxed);
+            fresh->state_key.store(key_unknown, std::memory_order_relaxed);
         }
         fresh->next = head;
         if (bucket.compare_exchange_strong(head, fresh, std::memory_order_acq_rel, std::memory_order_acquire))
@@ -106,7 +107,7 @@ void on_handle_destroyed(Handle handle) {
     HandleRecord* record = known_record_of(handle);
     if (record == nullptr) return;
     record->destroyed.store(true, std::memory_order_release);
-    record->key.store(key_unknown, std::memory_order_release);
+    record->state_key.store(key_unknown, std::memory_order_release);
 }
 
 void on_destroy_failed(Handle handle) {

@@ -34,7 +34,7 @@ struct HandleRecord {
     std::atomic<bool> destroyed;
     std::atomic<Device> device;            ///< the handle's device, which device_of() returns
     std::atomic<std::uint32_t> questions;  ///< how often device_of() was called while the device was unknown
-    std::atomic<std::uint64_t> key;        ///< handle_key() of the device and of the math mode that the shim saw most
+    std::atomic<std::uint64_t> state_key;  ///< handle_key() of the device and of the math mode that the shim saw most
                                            ///< recently, or key_unknown
     HandleLock* lock;
     HandleRecord* next;

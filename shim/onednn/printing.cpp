@@ -130,10 +130,10 @@ int replaced_puts(const char* text) {
 int replaced_fflush(std::FILE* stream) {
     ThreadContext* const context = existing_thread_context();
     const std::uintptr_t before = hidden_text_return_address();
-    const bool is_after_kept =
+    const bool is_after_hidden_text =
         before != 0 && address(__builtin_return_address(0)) - before < distance_in_one_function;
     if (context != nullptr) context->hidden_text_return_address = 0;
-    return is_after_kept ? 0 : std::fflush(stream);
+    return is_after_hidden_text ? 0 : std::fflush(stream);
 }
 
 }  // namespace

@@ -132,14 +132,15 @@ bool CallAudit::audit_product(const Level3& single) {
     if (done)
         done = audit::exceeds_product_type(audit_.reference, single.is_double)
                    ? compare_with_reference(single, start, bound)
-                   : compare_with_own_type(single, start, bound);
+                   : compare_with_product_in_own_format(single, start, bound);
     if (!done) audit_.flags |= record::audit_skipped;
     return done;
 }
 
 /// Compares the product in the tested format with the product that the library computes in the operands' own type.
 /// Returns false if there is no memory.
-bool CallAudit::compare_with_own_type(const Level3& single, const Matrix& start, const ComponentwiseBound& bound) {
+bool CallAudit::compare_with_product_in_own_format(const Level3& single, const Matrix& start,
+                                                   const ComponentwiseBound& bound) {
     const Matrix result = result_of(single);
     Matrix exact = result;
     Matrix tested = result;

@@ -45,7 +45,8 @@ class CallAudit {
     static bool add_memory_sizes(const Level3& single, MemorySizes& sum);
     void save_old_result(const Level3& single);
     bool audit_product(const Level3& single);
-    bool compare_with_own_type(const Level3& single, const Matrix& start, const ComponentwiseBound& bound);
+    bool compare_with_product_in_own_format(const Level3& single, const Matrix& start,
+                                            const ComponentwiseBound& bound);
     bool compare_with_reference(const Level3& single, const Matrix& start, const ComponentwiseBound& bound);
     bool run_in_format(policy::AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to);
     bool compute_bound(const Level3& single, const Matrix& start, ComponentwiseBound& bound);

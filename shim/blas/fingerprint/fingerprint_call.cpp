@@ -10,33 +10,33 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Adds `count` elements of `result` to `stream`, beginning with the element at `offset`.
-void add_floats(FingerprintBuilder& stream, const Matrix& result, std::int64_t offset, std::int64_t count) {
-    stream.add(result.data + offset * result.width, static_cast<std::size_t>(count * result.width));
+/// Adds `count` elements of `result` to `builder`, beginning with the element at `offset`.
+void add_floats(FingerprintBuilder& builder, const Matrix& result, std::int64_t offset, std::int64_t count) {
+    builder.add(result.data + offset * result.width, static_cast<std::size_t>(count * result.width));
 }
 
-void add_part(FingerprintBuilder& stream, const Matrix& result, Part part) {
+void add_part(FingerprintBuilder& builder, const Matrix& result, Part part) {
     if (result.data == nullptr || result.inner() == 0) return;
     const bool is_contiguous = part == Part::whole && result.ld == result.inner();
     const std::int64_t group = FingerprintBuilder::columns_per_group(result.outer(), result.inner() * result.width);
     for (std::int64_t outer = 0; outer < result.outer();) {
         const std::int64_t end = result.outer() - outer < 2 * group ? result.outer() : outer + group;
         if (is_contiguous) {
-            add_floats(stream, result, outer * result.ld, (end - outer) * result.ld);
+            add_floats(builder, result, outer * result.ld, (end - outer) * result.ld);
             outer = end;
         }
         for (; outer < end; ++outer) {
             const IndexRange range = stored_range(result, part, outer);
-            add_floats(stream, result, range.begin + outer * result.ld, range.end - range.begin);
+            add_floats(builder, result, range.begin + outer * result.ld, range.end - range.begin);
         }
-        stream.end_group();
+        builder.end_group();
     }
 }
 
-void add_result(FingerprintBuilder& stream, const Level3& single) {
+void add_result(FingerprintBuilder& builder, const Level3& single) {
     if (!multiplies(single)) return;
-    add_part(stream, result_of(single), written_part(single));
-    if (single.operation == Operation::rot) add_part(stream, operand_a(single), Part::whole);
+    add_part(builder, result_of(single), written_part(single));
+    if (single.operation == Operation::rot) add_part(builder, operand_a(single), Part::whole);
 }
 
 /// Returns the value of Fingerprint::rows for a call. The result of `gemv` or `dot` counts as one row of a product of
@@ -106,9 +106,9 @@ record::OperandHashes hash_operands(const Site& site, const Frame& frame, const 
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product) {
     const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::defaults);
     std::uint64_t count = 0;
-    const auto add = [&](FingerprintBuilder& stream) {
-        for_each_product(site, frame, product, [&](const Level3& single) { add_result(stream, single); });
-        count = stream.float_count();
+    const auto add = [&](FingerprintBuilder& builder) {
+        for_each_product(site, frame, product, [&](const Level3& single) { add_result(builder, single); });
+        count = builder.float_count();
     };
     const bool is_double = result_of(product.level3).is_double;
     record::Fingerprint fingerprint =

@@ -41,7 +41,7 @@ struct FloatSettings {
 };
 
 /// Returns true if no number in add_quickly() overflows, and none is smaller than the normal numbers.
-bool has_room(double a, double b, double c) {
+bool stays_in_normal_range(double a, double b, double c) {
     const auto is_in = [](double x, int least, int most) {
         const int exponent = exponent_field(x) - 1023;
         return least <= exponent && exponent <= most;
@@ -148,7 +148,7 @@ double rounded(const Unrounded& x, FloatSettings settings) {
 
 double fused_multiply_add_plain(double a, double b, double c) {
     const FloatSettings settings;
-    if (settings.rounding() == FloatSettings::nearest && has_room(a, b, c)) return add_quickly(a, b, c);
+    if (settings.rounding() == FloatSettings::nearest && stays_in_normal_range(a, b, c)) return add_quickly(a, b, c);
     if (!is_finite(a) || !is_finite(b) || a == 0 || b == 0) return a * b + c;
     if (!is_finite(c)) return c + c;
     const Unrounded product = multiply(Unrounded::of(a), Unrounded::of(b));

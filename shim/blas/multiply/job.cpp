@@ -62,10 +62,10 @@ std::int64_t copied_at_a_time(const MultiplyJob<Real>& job) {
 /// some of them at a time, and multiplies the copy.
 template <class Real>
 void run_in_place(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange part,
-                  const std::atomic<bool>& is_left, Real* memory, Real* copy) {
+                  const std::atomic<bool>& was_abandoned, Real* memory, Real* copy) {
     const std::int64_t step = copied_at_a_time(job);
     const Matrix result = job.result_matrix();
-    for (std::int64_t first = part.begin; first < part.end && !is_left.load(std::memory_order_relaxed);
+    for (std::int64_t first = part.begin; first < part.end && !was_abandoned.load(std::memory_order_relaxed);
          first += step) {
         const std::int64_t count = std::min(step, part.end - first);
         const bool is_right = job.in_place == InPlace::right;
@@ -79,7 +79,8 @@ void run_in_place(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, In
         piece.result = reinterpret_cast<Real*>(const_cast<float*>(overwritten.data));
         (is_right ? piece.columns : piece.rows) = count;
         (is_right ? piece.right : piece.left) = {{kept, 'N'}, is_right};
-        ResultRectangle<Real>(piece, loops, is_left, memory).compute({0, piece.rows}, {0, piece.columns * job.width});
+        ResultRectangle<Real>(piece, loops, was_abandoned, memory)
+            .compute({0, piece.rows}, {0, piece.columns * job.width});
     }
 }
 
@@ -104,17 +105,17 @@ bool run_job(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, ThreadL
     const bool is_even = job.written == Part::whole && (job.summed == Summed::all || job.in_place != InPlace::none);
     const Division division{by_rows ? job.rows : job.columns, by_rows ? loops.rows : loops.columns, is_even ? 1 : 2};
     return parallel_for(division, numbers_of_one * sizeof(Real), threads, scratch, [&](void*) {
-        return
-            [job, &loops, by_rows, for_products](IndexRange part, char* of_thread, const std::atomic<bool>& is_left) {
-                auto* const memory = reinterpret_cast<Real*>(of_thread);
-                if (job.solves) return solve(job, loops, part, is_left, memory, memory + for_products);
-                if (job.in_place != InPlace::none)
-                    return run_in_place(job, loops, part, is_left, memory, memory + for_products);
-                const IndexRange rows = by_rows ? part : IndexRange{0, job.rows};
-                const IndexRange columns = by_rows ? IndexRange{0, job.columns} : part;
-                ResultRectangle<Real>(job, loops, is_left, memory)
-                    .compute(rows, {columns.begin * job.width, columns.end * job.width});
-            };
+        return [job, &loops, by_rows, for_products](IndexRange part, char* of_thread,
+                                                    const std::atomic<bool>& was_abandoned) {
+            auto* const memory = reinterpret_cast<Real*>(of_thread);
+            if (job.solves) return solve(job, loops, part, was_abandoned, memory, memory + for_products);
+            if (job.in_place != InPlace::none)
+                return run_in_place(job, loops, part, was_abandoned, memory, memory + for_products);
+            const IndexRange rows = by_rows ? part : IndexRange{0, job.rows};
+            const IndexRange columns = by_rows ? IndexRange{0, job.columns} : part;
+            ResultRectangle<Real>(job, loops, was_abandoned, memory)
+                .compute(rows, {columns.begin * job.width, columns.end * job.width});
+        };
     });
 }
 

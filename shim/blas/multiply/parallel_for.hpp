@@ -32,9 +32,9 @@ struct ParallelFor : ThreadTeam {
         auto& all = static_cast<ParallelFor&>(team);
         for (;;) {
             const std::int64_t begin = all.next.fetch_add(all.step, std::memory_order_relaxed);
-            if (begin >= all.length || team.is_left.load(std::memory_order_relaxed)) return;
+            if (begin >= all.length || team.was_abandoned.load(std::memory_order_relaxed)) return;
             all.work(IndexRange{begin, std::min(begin + all.step, all.length)},
-                     all.memory + static_cast<std::size_t>(worker) * all.bytes_of_one, team.is_left);
+                     all.memory + static_cast<std::size_t>(worker) * all.bytes_of_one, team.was_abandoned);
         }
     }
 };
@@ -48,11 +48,11 @@ struct Division {
     std::int64_t ranges_of_a_thread;
 };
 
-/// Divides the indices from 0 to `division.length` into ranges, and calls `work(range, memory, is_left)` with each
-/// range, on at most `threads.count` threads, including the calling thread. `memory` has `bytes_of_one` bytes for
-/// each thread. `prepare(leading memory)` returns `work`, which must not refer to the caller's stack. `is_left`
-/// becomes true if a jump leaves the call; `work` may then end early. Returns false, before it calls `prepare`, if
-/// there is no memory.
+/// Divides the indices from 0 to `division.length` into ranges, and calls `work(range, memory, was_abandoned)` with
+/// each range, on at most `threads.count` threads, including the calling thread. `memory` has `bytes_of_one` bytes
+/// for each thread. `prepare(leading memory)` returns `work`, which must not refer to the caller's stack.
+/// `was_abandoned` becomes true if a jump leaves the call; `work` may then end early. Returns false, before it calls
+/// `prepare`, if there is no memory.
 template <class Prepare>
 bool parallel_for(Division division, std::size_t bytes_of_one, ThreadLimit threads, ProductScratch& scratch,
                   const Prepare& prepare) {

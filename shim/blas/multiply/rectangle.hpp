@@ -31,12 +31,13 @@ void add_to_rows(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, Ind
 template <class Real>
 class ResultRectangle {
   public:
-    /// `memory` has numbers_needed() numbers. The work ends early if `is_left` becomes true (see parallel_for()).
-    ResultRectangle(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, const std::atomic<bool>& is_left,
-                    Real* memory)
+    /// `memory` has numbers_needed() numbers. The work ends early if `was_abandoned` becomes true (see
+    /// parallel_for()).
+    ResultRectangle(const MultiplyJob<Real>& job, const TileLoops<Real>& loops,
+                    const std::atomic<bool>& was_abandoned, Real* memory)
         : job_(job),
           loops_(loops),
-          is_left_(is_left),
+          was_abandoned_(was_abandoned),
           left_panels_(memory),
           right_panels_(memory + left_numbers(job, loops)),
           unconverted_(right_panels_ + right_numbers(job, loops)) {}
@@ -54,7 +55,7 @@ class ResultRectangle {
         if (loops_.begin != nullptr) loops_.begin();
         for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once<Real>) {
             columns_ = {j, std::min(j + columns_at_once<Real>, columns.end)};
-            for (std::int64_t k = 0; k < job_.depth && !is_left_.load(std::memory_order_relaxed); k += step) {
+            for (std::int64_t k = 0; k < job_.depth && !was_abandoned_.load(std::memory_order_relaxed); k += step) {
                 block_ = {k, std::min(k + step, job_.depth)};
                 compute_block(rows);
             }
@@ -72,7 +73,8 @@ class ResultRectangle {
         const StridedFactor<Real> right = strided_real_factor(job_, true);
         if (left.index_stride != 1 || right.data == nullptr) return false;
         for (std::int64_t j = columns.begin; j < columns.end; j += unpacked.columns)
-            for (std::int64_t k = 0; k < job_.depth && !is_left_.load(std::memory_order_relaxed); k += summed_at_once)
+            for (std::int64_t k = 0; k < job_.depth && !was_abandoned_.load(std::memory_order_relaxed);
+                 k += summed_at_once)
                 unpacked.add_to_result({left.at(rows.begin, k), left.summed_stride, right.at(j, k),
                                         right.index_stride, right.summed_stride},
                                        std::min(summed_at_once, job_.depth - k),
@@ -269,7 +271,7 @@ class ResultRectangle {
 
     const MultiplyJob<Real>& job_;
     const TileLoops<Real>& loops_;
-    const std::atomic<bool>& is_left_;
+    const std::atomic<bool>& was_abandoned_;
     Real* left_panels_;
     Real* right_panels_;
     Real* unconverted_;  ///< memory for one panel before its conversion, if the loops convert panels to BF16

@@ -24,11 +24,11 @@ template <class Real>
 class TriangularSolve {
   public:
     TriangularSolve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange part,
-                    const std::atomic<bool>& is_left, Real* for_products, Real* for_solve)
+                    const std::atomic<bool>& was_abandoned, Real* for_products, Real* for_solve)
         : job_(job),
           loops_(loops),
           part_(part),
-          is_left_(is_left),
+          was_abandoned_(was_abandoned),
           for_products_(for_products),
           triangle_(for_solve),
           panel_(for_solve + solved_at_once * solved_at_once * job.width),
@@ -40,7 +40,7 @@ class TriangularSolve {
 
     /// Multiplies the right-hand sides of the unknowns in a range by `scale`, and solves for these unknowns.
     void run(IndexRange unknowns, Element<Real> scale) {
-        if (is_left_.load(std::memory_order_relaxed)) return;
+        if (was_abandoned_.load(std::memory_order_relaxed)) return;
         if (unknowns.count() <= solved_at_once) return solve_one_by_one(unknowns, scale);
         const std::int64_t half = round_up(unknowns.count() / 2, solved_at_once);
         const IndexRange known{unknowns.begin, unknowns.begin + half};
@@ -90,7 +90,7 @@ class TriangularSolve {
         job.beta = scale;
         (is_right() ? job.left : job.right) = coefficients(stored(known), stored(others));
         (is_right() ? job.right : job.left) = JobFactor<Real>{{part_of_x(stored(known)), 'N'}, is_right()};
-        ResultRectangle<Real>(job, loops_, is_left_, for_products_)
+        ResultRectangle<Real>(job, loops_, was_abandoned_, for_products_)
             .compute({0, job.rows}, {0, job.columns * job.width});
     }
 
@@ -211,7 +211,7 @@ class TriangularSolve {
     const MultiplyJob<Real>& job_;
     const TileLoops<Real>& loops_;
     IndexRange part_;
-    const std::atomic<bool>& is_left_;
+    const std::atomic<bool>& was_abandoned_;
     Real* for_products_;
     Real* triangle_;
     Real* panel_;
@@ -232,8 +232,8 @@ std::int64_t numbers_needed_to_solve(const MultiplyJob<Real>& job, const TileLoo
 
 template <class Real>
 void solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange part,
-           const std::atomic<bool>& is_left, Real* for_products, Real* for_solve) {
-    TriangularSolve<Real>(job, loops, part, is_left, for_products, for_solve).run({0, job.depth}, job.alpha);
+           const std::atomic<bool>& was_abandoned, Real* for_products, Real* for_solve) {
+    TriangularSolve<Real>(job, loops, part, was_abandoned, for_products, for_solve).run({0, job.depth}, job.alpha);
 }
 
 template <class Real>

@@ -15,12 +15,12 @@ std::int64_t numbers_needed_to_solve(const MultiplyJob<Real>& job, const TileLoo
 /// Overwrites the rows of X in `part`, or the columns of X if X is the right factor. Works recursively: solves for
 /// the first half of the unknowns, subtracts their terms from the other half by a product, and solves for the other
 /// half. At most `solved_at_once` unknowns are solved one after the other, each by a chain of fused multiply-adds and
-/// a division. So the order of operations depends only on the number of unknowns. Ends early if `is_left` becomes
-/// true. `for_products` has the memory of a ResultRectangle, and `for_solve` has room for
+/// a division. So the order of operations depends only on the number of unknowns. Ends early if `was_abandoned`
+/// becomes true. `for_products` has the memory of a ResultRectangle, and `for_solve` has room for
 /// numbers_needed_to_solve(job) numbers. Precondition: job.solves.
 template <class Real>
 void solve(const MultiplyJob<Real>& job, const TileLoops<Real>& loops, IndexRange part,
-           const std::atomic<bool>& is_left, Real* for_products, Real* for_solve);
+           const std::atomic<bool>& was_abandoned, Real* for_products, Real* for_solve);
 
 /// Computes a trsv, with the same bits as a column-major trsm with one column. Returns false, and changes nothing, if
 /// there is no memory.

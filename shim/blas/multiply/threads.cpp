@@ -70,7 +70,7 @@ void join_others(ThreadTeam& team) {
 bool ThreadTeam::end_team(HelperThreads& self) {
     auto& team = static_cast<ThreadTeam&>(self);
     if (team.process != system::fork_generation()) return true;  // a forked child does not have the threads
-    team.is_left.store(true, std::memory_order_relaxed);
+    team.was_abandoned.store(true, std::memory_order_relaxed);
     const timespec a_second{1, 0};
     if (!wait_for_others(team, &a_second)) return false;
     join_others(team);

@@ -36,7 +36,8 @@ struct ThreadTeam : HelperThreads {
     std::uint32_t process = 0;              ///< the fork generation of the process in which the other threads were
                                             ///< started
     std::atomic<std::uint32_t> working{0};  ///< number of other threads that are still working
-    std::atomic<bool> is_left{false};       ///< true if a jump has left the product, so that the work has to end soon
+    /// True if a jump has left the product, so that the work has to end soon.
+    std::atomic<bool> was_abandoned{false};
 };
 
 /// The number of threads that may work on a product, including the calling thread, and a function that returns the

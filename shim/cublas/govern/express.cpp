@@ -100,7 +100,7 @@ extern "C" fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, fp
     const std::uint64_t key = handle == nullptr
                                   ? key_unknown
                                   : join_keys(settings_key(settings_change_count(), 0),
-                                              handle->key.load(std::memory_order_relaxed), route.key(*frame));
+                                              handle->state_key.load(std::memory_order_relaxed), route.key(*frame));
     if ((kept & key_mask & ~generation_mask) != key ||
         !route.multiplies(*frame, site->function->width == Width::ilp64))
         return fp32shim_govern(site, frame);

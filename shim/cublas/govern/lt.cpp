@@ -288,15 +288,15 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
             status = run_fitting(site, frame, parts, lt, form, tell, done, reason);
         return status;
     };
-    const bool is_beyond =
+    const bool is_beyond_limits =
         limits.any() && (algorithm == nullptr || !is_within_limits(limits, library, algorithm_at(algorithm)));
     if (plan.changes_call()) {
         if (const auto status = run_changed(run_as, plan, own_compute_type, limits, kept_bits, done, obstacle)) {
-            if (is_beyond && done.how == record::How::forward) done.how = record::How::algorithm;
+            if (is_beyond_limits && done.how == record::How::forward) done.how = record::How::algorithm;
             return *status;
         }
         done = done_unchanged(site, plan, obstacle);
-    } else if (is_beyond) {
+    } else if (is_beyond_limits) {
         if (const auto status = run_as({own_compute_type, own_format, limits, {0, kept_bits}}, obstacle)) {
             done.how = record::How::algorithm;
             return *status;

@@ -77,7 +77,7 @@ bool AlgorithmSearch::search_changed(const TypedDescriptor& own, const TypedDesc
                                      const policy::AlgorithmLimits& limits) const {
     if (results() == nullptr || found_count() == nullptr) return false;
     const Library& library = *site_.cublas.library;
-    const auto is_beyond = [&](const HeuristicResult& result) {
+    const auto is_beyond_limits = [&](const HeuristicResult& result) {
         return !is_within_limits(limits, library, result.algorithm);
     };
     LimitedPreference limited;
@@ -86,7 +86,7 @@ bool AlgorithmSearch::search_changed(const TypedDescriptor& own, const TypedDesc
     if (max_results() != 1) {
         if (run_search(own.desc, preference(), max_results(), results(), &count) != status_success || count <= 0)
             return false;
-        if (own.desc == changed.desc && std::none_of(results(), results() + count, is_beyond)) {
+        if (own.desc == changed.desc && std::none_of(results(), results() + count, is_beyond_limits)) {
             remember_results(results(), count, own.compute_type);
             *found_count() = count;
             return true;
@@ -96,8 +96,8 @@ bool AlgorithmSearch::search_changed(const TypedDescriptor& own, const TypedDesc
     if (run_search(changed.desc, limits.any() ? limited.address() : preference(), count, results(), &first) !=
         status_success)
         return false;
-    first = static_cast<std::int32_t>(std::remove_if(results(), results() + usable(results(), first), is_beyond) -
-                                      results());
+    first = static_cast<std::int32_t>(
+        std::remove_if(results(), results() + usable(results(), first), is_beyond_limits) - results());
     if (first == 0) return false;
     if (const std::int32_t missing = count - first; missing > 0) {
         std::int32_t added = 0;

@@ -300,36 +300,38 @@ class CfaInterpreter {
         state.rule.frame_offset = offset(from_register);
     }
     /// Reads an expression `register plus offset`, optionally followed by a load from there. Stores the offset in
-    /// `from_register`, and stores true in `is_loaded` if there is a load. Returns the register's number, or
+    /// `from_register`, and stores true in `is_dereferenced` if there is a load. Returns the register's number, or
     /// UINT64_MAX for any other expression.
-    std::uint64_t read_expression(TableReader bytes, std::int64_t& from_register, bool& is_loaded) {
+    std::uint64_t read_expression(TableReader bytes, std::int64_t& from_register, bool& is_dereferenced) {
         constexpr std::uint8_t load = 0x06, first_register = 0x70, last_register = 0x8f;
         const auto code = bytes.read<std::uint8_t>();
         from_register = bytes.read_sleb();
-        is_loaded = !bytes.is_at_end();
-        if (code < first_register || code > last_register || (is_loaded && bytes.read<std::uint8_t>() != load) ||
-            !bytes.is_at_end() || !bytes.is_good())
+        is_dereferenced = !bytes.is_at_end();
+        if (code < first_register || code > last_register ||
+            (is_dereferenced && bytes.read<std::uint8_t>() != load) || !bytes.is_at_end() || !bytes.is_good())
             return UINT64_MAX;
         return code - first_register;
     }
     void set_frame_by_expression(TableReader& program) {
         std::int64_t from_register = 0;
-        bool is_loaded = false;
+        bool is_dereferenced = false;
         const std::uint64_t number =
-            read_expression(program.next_part(program.read_uleb()), from_register, is_loaded);
+            read_expression(program.next_part(program.read_uleb()), from_register, is_dereferenced);
         set_frame(number, from_register);
-        state.rule.frame_is_loaded = is_loaded;
+        state.rule.frame_is_loaded = is_dereferenced;
     }
     void set_saved_by_expression(std::uint64_t number, TableReader& program) {
         std::int64_t from_register = 0;
-        bool is_loaded = false;
-        const std::uint64_t base = read_expression(program.next_part(program.read_uleb()), from_register, is_loaded);
+        bool is_dereferenced = false;
+        const std::uint64_t base =
+            read_expression(program.next_part(program.read_uleb()), from_register, is_dereferenced);
         const std::uint8_t index = forget(number), base_index = index_of(base);
         if (!is_followed(index)) return;
         // A function that aligns its stack saves all registers relative to one and the same register. If a table
         // names a second one, the saved register counts as lost.
         const bool is_first = state.rule.from_register == 0;
-        if (is_loaded || base_index > stack_pointer_index || (!is_first && base_index != state.rule.base_register))
+        if (is_dereferenced || base_index > stack_pointer_index ||
+            (!is_first && base_index != state.rule.base_register))
             return set_lost(number);
         set_saved(number, from_register);
         state.rule.from_register |= bit(index);

@@ -131,7 +131,7 @@ struct PythonApi {
     void* (*caller_of)(void* frame) = nullptr;
     void (*release)(void* object) = nullptr;
 
-    bool are_complete() const {
+    bool is_complete() const {
         return holds_gil != nullptr && frame != nullptr && code_of != nullptr && line_of != nullptr &&
                caller_of != nullptr && release != nullptr;
     }
@@ -192,7 +192,7 @@ void check_stack_reader_against_python() {
     const PythonReader* const reader = python_reader();
     if (reader == nullptr) return;
     const PythonApi functions = python_api();
-    if (!functions.are_complete() || functions.holds_gil() != 1 || functions.frame() == nullptr) return;
+    if (!functions.is_complete() || functions.holds_gil() != 1 || functions.frame() == nullptr) return;
     if (is_compared.exchange(true, std::memory_order_relaxed)) return;
     if (agrees_with_api(*reader, functions)) {
         state.store(PythonReaderState::checked, std::memory_order_relaxed);

@@ -73,12 +73,12 @@ gpu::FindingMap findings_of(const nlohmann::json& evidence) {
 void judge_report(const std::string& path) {
     std::ifstream file(path);
     const nlohmann::json report = nlohmann::json::parse(file);
-    gpu::JudgementFacts judging;
-    judging.compute_capability = std::stoi(report["machine"]["compute_capability"][0].get<std::string>());
-    judging.sizes = {512, 2048, 8192};
+    gpu::JudgementFacts facts;
+    facts.compute_capability = std::stoi(report["machine"]["compute_capability"][0].get<std::string>());
+    facts.sizes = {512, 2048, 8192};
     for (const char* section : {"product", "opt_ins", "float64_rules", "times", "cost", "graph", "audits"})
         for (const gpu::VerdictLine& line :
-             gpu::judge_section(section, findings_of(report["evidence"][section]), judging))
+             gpu::judge_section(section, findings_of(report["evidence"][section]), facts))
             std::printf("%s\t%s\t%s\n", line.name.c_str(), to_string(line.verdict), line.text.c_str());
 }
 

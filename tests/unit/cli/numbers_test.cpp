@@ -103,7 +103,7 @@ TEST(ParsedNumbers, AreNotReadFromAFileThatIsNoText) {
 
 // As numpy writes np.asfortranarray of a complex array: the first index changes fastest, and the parts are adjacent.
 TEST(ParsedNumbers, OfAComplexFortranArrayAreNamedByTheirIndicesAndTheirPart) {
-    const cli::NumberRow row{.count = 12, .label = "w", .indices = {2, 3, 2}, .is_fortran = true, .has_parts = true};
+    const cli::NumberRow row{.count = 12, .label = "w", .shape = {2, 3, 2}, .is_fortran = true, .has_parts = true};
     std::vector<std::string> names;
     for (const std::size_t value : {0, 1, 2, 4, 11}) names.push_back(row.name_of_value(value));
     EXPECT_EQ(names,

@@ -37,10 +37,10 @@ Fingerprint fingerprint_of(const std::vector<float>& floats,
     const std::size_t columns = (floats.size() + column - 1) / column;
     const auto group = static_cast<std::size_t>(
         FingerprintBuilder::columns_per_group(static_cast<std::int64_t>(columns), static_cast<std::int64_t>(column)));
-    const auto add = [&](FingerprintBuilder& stream) {
+    const auto add = [&](FingerprintBuilder& builder) {
         for (std::size_t i = 0, number = 1; i < floats.size(); i += column, ++number) {
-            stream.add(floats.data() + i, std::min(column, floats.size() - i));
-            if (number % group == 0 && columns - number >= group) stream.end_group();
+            builder.add(floats.data() + i, std::min(column, floats.size() - i));
+            if (number % group == 0 && columns - number >= group) builder.end_group();
         }
     };
     return blas::fingerprint_of(add, kernels);
@@ -103,12 +103,12 @@ TEST(FingerprintBuilder, HasTheFingerprintsOfRecordingsThatAreKept) {
 TEST(FingerprintBuilder, DependsOnGroupsAndNotOnPieces) {
     const std::vector<float> floats = random_floats(1000);
     const auto in_pieces = [&](std::size_t piece, std::size_t group) {
-        FingerprintBuilder stream(fingerprint_kernels().all);
+        FingerprintBuilder builder(fingerprint_kernels().all);
         for (std::size_t i = 0; i < floats.size(); i += piece) {
-            stream.add(floats.data() + i, piece);
-            if ((i + piece) % group == 0) stream.end_group();
+            builder.add(floats.data() + i, piece);
+            if ((i + piece) % group == 0) builder.end_group();
         }
-        return stream.finish();
+        return builder.finish();
     };
     for (const std::size_t piece : {1UL, 5UL, 10UL, 50UL, 100UL}) {
         EXPECT_TRUE(same(in_pieces(piece, 100), in_pieces(100, 100))) << piece;

@@ -24,10 +24,10 @@ struct Site : testing::Test {
         std::ofstream(folder / name) << text;
         return folder / name;
     }
-    LoadedPolicy load(const std::string& limits, const JobIdentity& applicant, Environment environment = {}) const {
+    LoadedPolicy load(const std::string& limits, const JobIdentity& process, Environment environment = {}) const {
         return policy::load_policy(environment, {.site_policy = write("site.toml", "schema = 1\n[limits]\n" + limits),
                                                  .site_owner = geteuid(),
-                                                 .applicant = &applicant});
+                                                 .process = &process});
     }
     std::filesystem::path folder;
 };
@@ -36,10 +36,10 @@ const JobIdentity alice{
     .user = 1017, .groups = {100, 4242}, .command = "python3 train.py --fast", .job = "4711", .account = "vision"};
 
 JobIdentity user_in(std::uint32_t user, std::vector<std::uint32_t> groups = {}) {
-    JobIdentity applicant;
-    applicant.user = user;
-    applicant.groups = std::move(groups);
-    return applicant;
+    JobIdentity process;
+    process.user = user;
+    process.groups = std::move(groups);
+    return process;
 }
 
 TEST_F(Site, ExceptsThoseForWhomAllConditionsHold) {
@@ -132,9 +132,9 @@ TEST_F(Site, WarnsOnceOfANameWithoutANumberAndKeepsTheFloor) {
 TEST_F(Site, BelievesNoIdsOfAUserNamespace) {
     const int status = test::in_child([&] {
         if (unshare(CLONE_NEWUSER) != 0) return 77;
-        const JobIdentity applicant = own_job_identity({});
-        const std::string user = "floor = \"fp32\"\n[[limits.except]]\nuser = " + std::to_string(applicant.user);
-        return !applicant.has_real_user_ids && load(user, applicant).policy.floor == Floor::fp32 ? 0 : 1;
+        const JobIdentity process = own_job_identity({});
+        const std::string user = "floor = \"fp32\"\n[[limits.except]]\nuser = " + std::to_string(process.user);
+        return !process.has_real_user_ids && load(user, process).policy.floor == Floor::fp32 ? 0 : 1;
     });
     if (status == 77) GTEST_SKIP() << "no user namespaces here";
     EXPECT_EQ(status, 0);
@@ -175,11 +175,11 @@ TEST_F(Site, TakesJobAndAccountFromTheFirstBatchSystemsVariables) {
     const bool is_in_job = !own_job_identity({}, "/nowhere").job.empty();
     if (is_in_job) GTEST_SKIP() << "this is a job here";
     for (const auto& c : cases) {
-        const JobIdentity applicant = own_job_identity(c.environment, "/nowhere");
-        EXPECT_EQ(applicant.job, c.job);
-        EXPECT_EQ(applicant.account, c.account);
-        EXPECT_EQ(applicant.user, getuid());
-        EXPECT_GT(std::ranges::count(applicant.groups, getgid()), 0);
+        const JobIdentity process = own_job_identity(c.environment, "/nowhere");
+        EXPECT_EQ(process.job, c.job);
+        EXPECT_EQ(process.account, c.account);
+        EXPECT_EQ(process.user, getuid());
+        EXPECT_GT(std::ranges::count(process.groups, getgid()), 0);
     }
 }
 

@@ -38,7 +38,7 @@ std::vector<Shapes> draw_shapes(int largest, int count) {
 
 /// The calls that are compared.
 enum Which { sgemm, ex, ex_99, ex_pedantic, sgemm_tf32, ex_fast, which_count };
-constexpr std::array<ProductRequest, which_count> ways{{
+constexpr std::array<ProductRequest, which_count> requests{{
     {"sgemm"},
     {"gemm_ex"},
     {"gemm_ex", CUBLAS_DEFAULT_MATH, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT_TENSOR_OP},
@@ -62,11 +62,11 @@ void compare(Worker& worker, RandomMatrices& matrices, const Shapes& p) {
     call.lda = p.trans_a == CUBLAS_OP_N ? p.m : p.k;
     call.ldb = p.trans_b == CUBLAS_OP_N ? p.k : p.n;
     call.ldc = p.m;
-    const auto multiply = [&](const ProductRequest& way) {
-        worker.cublas().set_math_mode(way.mode);
-        call.type = way.type;
-        call.algorithm = way.algorithm;
-        throw_on_error(*function_named(way.function)(worker.cublas(), call), "the product");
+    const auto multiply = [&](const ProductRequest& request) {
+        worker.cublas().set_math_mode(request.mode);
+        call.type = request.type;
+        call.algorithm = request.algorithm;
+        throw_on_error(*function_named(request.function)(worker.cublas(), call), "the product");
     };
     const std::size_t elements = static_cast<std::size_t>(p.m) * p.n;
     std::array<std::vector<unsigned>, which_count> bits;
@@ -74,12 +74,12 @@ void compare(Worker& worker, RandomMatrices& matrices, const Shapes& p) {
     times.fill(1e9);
     for (int i = 0; i < which_count; ++i) {
         matrices.c.fill_with_nan(elements * sizeof(float));
-        multiply(ways[i]);
+        multiply(requests[i]);
         bits[i] = matrices.c.download<unsigned>(elements);
     }
     for (int round = 0; round < 3; ++round)  // the calls take turns, and the fastest round counts
         for (int i = 0; i < which_count; ++i)
-            times[i] = std::min(times[i], measure_milliseconds(worker.device(), 8, [&] { multiply(ways[i]); }));
+            times[i] = std::min(times[i], measure_milliseconds(worker.device(), 8, [&] { multiply(requests[i]); }));
     worker.report_finding("us", format_number("%.3f", times[sgemm] * 1000));
     for (const auto& [name, of, over] : pairs) {
         worker.report_finding(std::string("bits_") + name, bits[of] == bits[over] ? "same bits" : "other bits");
