@@ -17,6 +17,25 @@ namespace fp32shim::system {
 using SignalSet = std::uint64_t;
 constexpr SignalSet signal_bit(int number) { return SignalSet{1} << (number - 1); }
 
+/// Returns true if the calling thread may be in a signal handler, because it blocks a signal that has a handler, as
+/// the kernel does while a handler runs. Returns false in a handler with SA_NODEFER. Makes one system call if no
+/// signal is blocked. Async-signal-safe.
+inline bool may_be_in_signal_handler() {
+    SignalSet blocked = 0;
+    raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, 0, &blocked, sizeof(SignalSet));
+    for (int number = 1; blocked >> (number - 1) != 0; ++number) {
+        if ((blocked & signal_bit(number)) == 0) continue;
+        struct {
+            void (*handler)(int);
+            std::uint64_t others[3];
+        } action{};  // this is the kernel's struct sigaction
+        raw::syscall6(SYS_rt_sigaction, number, 0, &action, sizeof(SignalSet));
+        if (action.handler != SIG_DFL && action.handler != SIG_IGN) return true;
+        if (number == 64) break;
+    }
+    return false;
+}
+
 /// Blocks all signals except those of faults in the calling thread for the lifetime of the object. Makes two system
 /// calls and allocates nothing. Objects may be nested.
 class SignalHold {
@@ -27,8 +46,12 @@ class SignalHold {
     static constexpr SignalSet fault_signals = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) |
                                                signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
 
+    /// glibc's setuid() and the like send this signal to all threads, and wait until each has handled it. Threads
+    /// inherit blocked signals, so a thread that is made during a hold would never handle it.
+    static constexpr SignalSet signal_of_setuid = signal_bit(33);
+
     SignalHold() {
-        const SignalSet held = ~fault_signals;
+        const SignalSet held = ~(fault_signals | signal_of_setuid);
         if (is_held_) raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, &held, &before_, sizeof(SignalSet));
     }
     ~SignalHold() {

@@ -242,7 +242,8 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
     if (identity.openblas_config != nullptr) {
         constexpr std::string_view name = "OpenBLAS ";
         const std::string_view config = text_or_empty(identity.openblas_config());
-        version.text(name).text(first_word(text_between(config, name, "\n")));
+        const std::string_view number = first_word(text_between(config, name, "\n"));
+        version.text(name).text(number.empty() ? "of an unknown version" : number);
         if (identity.openblas_kernel != nullptr) kernel = text_or_empty(identity.openblas_kernel());
     } else if (identity.blis_version != nullptr) {
         version.text("BLIS ").text(text_or_empty(identity.blis_version()));

@@ -1,10 +1,12 @@
 """Rules by the location of a call: `call_site`, a compiled function, and `stack`, the lines of Python that led to it."""
 
+import json
 import re
+import subprocess
 
 import pytest
 
-from shim import SYSTEM_PYTHON, client, has_module, need, python, run
+from shim import BUILD, SYSTEM_PYTHON, client, has_module, need, python, run
 
 SIZES = {2: "physics::solve<int>", 3: "physics::(anonymous namespace)::hidden", 4: "first_function", 5: "first_function"}
 SOLVE = "_ZN7physics5solveIiEEvT_"  # hidden() is not exported
@@ -217,3 +219,15 @@ def test_a_rule_can_name_calls_of_a_place_by_their_numbers(condition, changed, t
     script.write_text(NUMBERED)
     result = run(SYSTEM_PYTHON, script, policy=rules(condition))
     assert [line for line in result.stdout.splitlines() if "True" in line] == changed
+
+
+def test_calls_that_run_as_called_are_recorded_with_the_rules_of_their_numbers(tmp_path):
+    need(has_module("numpy"), "the system's Python has no numpy")
+    need((BUILD / "bin/fp32shim").exists(), "the command was not built")
+    recording = tmp_path / "run.fp32rec"
+    code = "import numpy as np; a = np.ones((8, 8), np.float32); [a @ a for _ in range(6)]"
+    run(SYSTEM_PYTHON, "-c", code, policy=rules('call_number = "<=2"'), env={"FP32_MATMUL_CPU": "off", "FP32_MATMUL_LOG": str(recording)},
+        log=False)
+    report = subprocess.run([BUILD / "bin/fp32shim", "report", "--format", "json", recording], capture_output=True, text=True, check=True)
+    calls = {row["source"]: row["calls"] for row in json.loads(report.stdout)["rows"]}
+    assert calls == {"rule": 2, "file": 4}, report.stdout

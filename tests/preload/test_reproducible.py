@@ -10,7 +10,8 @@ import subprocess
 import pytest
 
 import processor
-from shim import BUILD, CLIENTS, LP64_BLAS, ROOT, SYSTEM_PYTHON, blas_directory, blas_library, environment, has_module, need, run
+from shim import (BUILD, CLIENTS, LP64_BLAS, ROOT, SYSTEM_PYTHON, blas_directory, blas_library, client, environment, has_module, need,
+                  run)
 
 MODE = {"cpu": "reproducible"}
 
@@ -449,3 +450,10 @@ def test_run_says_what_it_set_and_what_is_not_covered(tmp_path):
         assert f"{says} OPENBLAS_CORETYPE=Prescott" in kept.stderr
         threads = subprocess.run(words, env=plain | {"OPENBLAS_NUM_THREADS": "2"}, capture_output=True, text=True, check=True)
         assert f"{says} OPENBLAS_NUM_THREADS=2" in threads.stderr
+
+
+@pytest.mark.parametrize("part", ["ids", "malloc", "trap", "flags", "count"])
+def test_threads_of_a_product_do_no_harm_that_one_thread_would_not_do(part):
+    result = run(client("helper_threads"), part, blas="openblas", log=False, timeout=120,
+                 env={"FP32_MATMUL_THREADS": "4", "OPENBLAS_NUM_THREADS": "1"}, **MODE)
+    assert result.stdout == "ok\n"

@@ -33,9 +33,9 @@ bool forwards_every_call(const Site& site, const Settings& in_force, const polic
 std::uint64_t make_express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                                 std::uint32_t change_count) {
     if (in_force.recording == nullptr || in_force.examines_results() || scopes_affect_decisions(in_force) ||
-        site.keyed.count == 0 || site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown ||
-        site.runs_batch_one_by_one() || site.function->family->treatment == Treatment::opaque ||
-        !forwards_every_call(site, in_force, decision))
+        in_force.looks_at_call_numbers || site.keyed.count == 0 ||
+        site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown || site.runs_batch_one_by_one() ||
+        site.function->family->treatment == Treatment::opaque || !forwards_every_call(site, in_force, decision))
         return 0;
     // The lower half has the reason in bits 0 to 5, the source in bits 6 to 8, the requested precision in bits 9 to
     // 11, the precision in bits 12 to 14, the settings' generation in bits 15 to 22, and the rule's number, counted

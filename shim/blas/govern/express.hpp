@@ -8,11 +8,10 @@
 //
 // Invariants:
 //  1. The word is valid for one settings_change_count(). A change of the settings, or of the precision or floor of
-//  the
-//     process, closes the lane. The first scope on which decisions may depend closes it as well. A scope that only
-//     labels calls adds its key to the row's key.
-//  2. The lane opens only if every call from the call site is forwarded whatever its sizes are, and only after one
-//     call was handled outside the lane (make_express_word).
+//     the process, closes the lane. The first scope on which decisions may depend closes it as well. A scope that
+//     only labels calls adds its key to the row's key.
+//  2. The lane opens only if every call from the call site is forwarded whatever its sizes are, if no rule depends on
+//     the number of the call, and only after one call was handled outside the lane (make_express_word).
 //  3. The call site, the options and the integers determine the row. A call leaves the lane if its key is new to the
 //     thread, or if it runs in a forked child, which does not have its parent's keys.
 //  4. The binding of the call site is current: no object was loaded since that could change its provider

@@ -4,6 +4,7 @@
 
 #include <ctime>
 
+#include "system/float_exceptions.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
@@ -14,9 +15,11 @@ namespace {
 constinit std::atomic<bool> starts_threads{true};
 
 void* start(void* argument) {
-    const auto& worker = *static_cast<const TeamThread*>(argument);
+    auto& worker = *static_cast<TeamThread*>(argument);
     ThreadTeam& team = *worker.team;
+    worker.kernel_id = static_cast<int>(system::raw::syscall6(SYS_gettid));
     team.work(team, worker.number);
+    team.float_flags.fetch_or(system::float_flags(), std::memory_order_relaxed);
     if (team.working.fetch_sub(1, std::memory_order_acq_rel) == 1)
         system::raw::syscall6(SYS_futex, &team.working, FUTEX_WAKE_PRIVATE, 1);
     return nullptr;
@@ -61,7 +64,15 @@ void join_others(ThreadTeam& team) {
     const system::SignalHold hold;
     int cancel_state = 0;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    for (; team.started > 0; --team.started) pthread_join(team.workers[team.started - 1].thread, nullptr);
+    for (; team.started > 0; --team.started) {
+        const TeamThread& worker = team.workers[team.started - 1];
+        pthread_join(worker.thread, nullptr);
+        // pthread_join returns a moment before the kernel has removed the thread. A program that has only one thread
+        // may do more, such as unshare(), and Python warns of a fork beside threads.
+        const long process = system::raw::syscall6(SYS_getpid);
+        for (int i = 0; i < 1000 && system::raw::syscall6(SYS_tgkill, process, worker.kernel_id, 0) == 0; ++i)
+            system::raw::syscall6(SYS_sched_yield);
+    }
     pthread_setcancelstate(cancel_state, nullptr);
 }
 
@@ -85,9 +96,13 @@ void run_on_threads(ThreadTeam& team, ThreadLimit threads, const ScratchMemory& 
     wait_for_others(team, nullptr);
     join_others(team);
     set_helper_threads(memory, nullptr);
+    system::set_float_flags(team.float_flags.load(std::memory_order_relaxed));
 }
 
 void start_no_more_threads() { starts_threads.store(false, std::memory_order_relaxed); }
-bool may_start_threads() { return starts_threads.load(std::memory_order_relaxed); }
+bool may_start_threads() {
+    return starts_threads.load(std::memory_order_relaxed) && !system::has_float_traps() &&
+           !system::may_be_in_signal_handler();
+}
 
 }  // namespace fp32shim::blas

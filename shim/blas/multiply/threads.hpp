@@ -19,6 +19,7 @@ struct TeamThread {
     pthread_t thread;
     ThreadTeam* team;
     int number;
+    int kernel_id = 0;  ///< the thread's id in the kernel; 0 until the thread runs
 };
 
 /// The threads that work on one product. The team and its `workers` lie in the product's scratch memory.
@@ -36,6 +37,7 @@ struct ThreadTeam : HelperThreads {
     std::uint32_t process = 0;              ///< the fork generation of the process in which the other threads were
                                             ///< started
     std::atomic<std::uint32_t> working{0};  ///< number of other threads that are still working
+    std::atomic<std::uint32_t> float_flags{0};  ///< floating-point exceptions that the other threads have raised
     /// True if a jump has left the product, so that the work has to end soon.
     std::atomic<bool> was_abandoned{false};
 };
@@ -51,12 +53,16 @@ struct ThreadLimit {
 /// work has returned on all threads. If the system refuses to start a thread, fewer threads run, so `work` has to
 /// distribute its tasks by itself. The other threads block all signals except those of faults. A signal handler may
 /// leave by siglongjmp: then the other threads go on until the next user of the memory ends them. The function is not
-/// a cancellation point, and changes no state of the calling thread.
+/// a cancellation point. Of the state of the calling thread, it changes only the flags of floating-point exceptions,
+/// to which it adds those of the other threads.
 void run_on_threads(ThreadTeam& team, ThreadLimit threads, const ScratchMemory& memory);
 
 /// Makes may_start_threads() return false from now on, in this process and in its children. This is for a program
 /// that installs a filter of system calls (seccomp), which may end the process if it starts a thread.
 void start_no_more_threads();
+/// Returns false also where a signal handler may run, since it may have interrupted malloc, which starts of threads
+/// call, and where a floating-point exception raises SIGFPE, since the signal's handler may leave the product by
+/// siglongjmp, which works only on the calling thread.
 bool may_start_threads();
 
 }  // namespace fp32shim::blas
