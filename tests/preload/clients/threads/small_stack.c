@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "client.h"
+#include "../client.h"
 
 static void* library;
 static int looks_up;

@@ -19,7 +19,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "client.h"
+#include "../client.h"
 
 enum { n = 200 };
 static float a[n * n], b[n * n], c[n * n];
