@@ -961,6 +961,18 @@ def test_expected_jobs_that_all_have_recordings_leave_the_verdict(recordings_of_
     assert result.returncode == 2 and f"{tmp_path / 'list'}: is a folder, not a file" in result.stderr
 
 
+@pytest.mark.parametrize("jobs, found", [
+    ("13 14\n", "line 1 has 2 words, but no title"),
+    ("JOBID PARTITION NAME\n13 gpu x\n", "line 1 has 3 words, but no title"),
+    ("13\n14|COMPLETED\n", "line 2 has 2 words, but no title"),
+    ("JobName JobID\nx 13\n14\n", "line 3 has 1 word, so it lacks the column of job ids"),
+])
+def test_a_line_of_expected_jobs_whose_job_id_cannot_be_told_is_an_error(recordings_of_jobs, jobs, found):
+    result = fp32shim("verify", "--at-least", "fp32", "--expect", "-", recordings_of_jobs / "c.fp32rec", stdin=jobs)
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+    assert f"-: {found}" in result.stderr and "give one job id a line, or the output of sacct" in result.stderr
+
+
 def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jobs):
     words = ["verify", "--at-least", "fp32", recordings_of_jobs, "--format"]
     statement = fp32shim(*words, "in-toto").json
