@@ -904,6 +904,17 @@ def test_a_copy_of_another_owner_is_a_doubt_and_a_truncated_one_is_none(tmp_path
         assert len(doubts()) == 1
 
 
+def test_an_earlier_copy_beside_its_recording_is_no_doubt(tmp_path):
+    with Multiplying(log=tmp_path / "a.fp32rec") as process:
+        process.ask()
+        shutil.copy(tmp_path / "a.fp32rec", tmp_path / "early.fp32rec")
+        process.ask()
+        process.end()
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "json", tmp_path)
+    assert (result.json["calls"], result.json["doubts"]) == (2, [])
+    assert "early.fp32rec: a copy of" in result.stderr and "which has more" in result.stderr
+
+
 LOW = "cblas_sgemm:8:high:tf32:as_requested:3"
 
 
