@@ -518,6 +518,41 @@ def test_follow_shows_decisions_again_when_they_have_more_calls(tmp_path):
             assert len(errors.splitlines()) == 1 and "single calls were not recorded" in errors
 
 
+def hide_process_of(log):
+    """Gives the recording the number of another PID namespace, in which no process is visible from here."""
+    with log.open("r+b") as file:
+        file.seek(72)
+        file.write(struct.pack("<Q", 1))
+
+
+def test_follow_goes_on_if_it_cannot_see_whether_the_process_still_runs(tmp_path):
+    log = tmp_path / "a.fp32rec"
+    with Multiplying(log=log, FP32_MATMUL_LOG_LEVEL="calls") as process:
+        process.ask()
+        hide_process_of(log)
+        result = fp32shim("verify", "--at-least", "fp32", "--format", "json", log)
+        assert "still runs, which cannot be seen from this machine" in result.json["bypasses"][0]["reason"]
+        with Following(log, "--format", "csv") as following:
+            assert len([following.stdout.readline() for _ in range(2)]) == 2  # the line about the columns, and a call
+            process.ask()
+            assert "sgemm_" in following.stdout.readline()
+            process.end()
+            assert following.communicate(timeout=600)[1].count("following until it notes its end") == 1
+            assert following.returncode == 0
+
+
+def test_a_killed_process_that_cannot_be_seen_has_ended_if_its_run_noted_the_end(tmp_path):
+    shim.need(shim.has_module("numpy"), "no numpy")
+    log = tmp_path / "a.fp32rec"
+    fp32shim("run", "--log", log, "--", shim.SYSTEM_PYTHON, "-c",
+             "import numpy, os; a = numpy.ones((8, 8), 'f'); a @ a; os.kill(os.getpid(), 9)")
+    hide_process_of(log)
+    result = fp32shim("log", "--follow", log)
+    assert (result.returncode, len(result.lines)) == (0, 1) and "single calls were not recorded" in result.stderr
+    reason = fp32shim("verify", "--at-least", "fp32", "--format", "json", log).json["bypasses"][0]["reason"]
+    assert "killed" in reason and "still runs" not in reason
+
+
 @pytest.mark.parametrize("name", ["jsonl", "csv"])
 def test_follow_hands_each_decision_to_programs_once_with_its_final_count(tmp_path, name):
     log = tmp_path / "a.fp32rec"
