@@ -155,8 +155,9 @@ std::string no_results_sentence(const DiffOutcome& outcome) {
 /// Returns the differences between the recorded environments of both runs.
 std::string environment_sentence(const DiffOutcome& outcome) {
     const EnvironmentFacts &a = outcome.a.environment, &b = outcome.b.environment;
-    if (a.is_empty() || b.is_empty())
-        return fmt::format("not recorded in {}", !b.is_empty() ? "A" : !a.is_empty() ? "B" : "A and B");
+    const bool a_lacks = a.is_empty() || a.is_noted() < b.is_noted();
+    const bool b_lacks = b.is_empty() || b.is_noted() < a.is_noted();
+    if (a_lacks || b_lacks) return fmt::format("not recorded in {}", !b_lacks ? "A" : !a_lacks ? "B" : "A and B");
     const std::string difference = environment_difference_text(a, b);
     return difference.empty() ? "no difference is recorded" : difference;
 }

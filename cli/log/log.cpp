@@ -11,6 +11,7 @@
 #include <optional>
 #include <queue>
 #include <thread>
+#include <utility>
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
@@ -108,10 +109,17 @@ std::vector<LogEntryReader> open_sources(const std::vector<std::string>& paths, 
 }
 
 void follow(LogEntryReader& source, LogWriter& writer) {
-    for (;;) {
+    for (bool is_said = false;;) {
         // The state of the process is read before the recording. If the process has ended by then, it records nothing
         // more, so this reading of the recording is the last one.
-        const bool has_ended = source.recording().state() != record::RecordingState::live;
+        const record::RecordingState state = source.recording().state();
+        const bool may_run = state == record::RecordingState::unknown && source.recording().facts().exited_ns == 0 &&
+                             !notes_end_of_run(source.path());
+        const bool has_ended = state != record::RecordingState::live && !may_run;
+        if (may_run && !std::exchange(is_said, true))
+            say("log", source.path() +
+                           ": it cannot be seen from this machine, container or PID namespace whether its "
+                           "process still runs; following until it notes its end, or until Ctrl-C");
         const bool is_last = !source.read_again() || has_ended;
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last) {
             while (source.next_entry_time()) {

@@ -22,6 +22,8 @@ class EnvironmentFacts {
 
     /// Returns true if nothing is known, as with recordings of older versions.
     bool is_empty() const { return facts_by_subject_.empty(); }
+    /// Returns true if a process noted its environment, as it does at its first product.
+    bool is_noted() const { return values_about("").contains(record::EnvironmentFact::instructions); }
     /// Returns the name and the version of a library, such as `OpenBLAS 0.3.21`, or its file if the library does not
     /// tell its version; empty if neither is known.
     std::string library_identity(std::string_view library) const;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/call_paths.hpp"
@@ -398,6 +400,30 @@ std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrde
         return sort_key(order, row->counters.calls, row->counters.total_ns, row->total_flops());
     });
     return result;
+}
+
+bool holds_all_of(record::RecordingReader& fullest, const record::RecordingReader& copy) {
+    MergedCalls merged(nullptr, MergedCalls::Objects::left_out);
+    merged.add({}, fullest);
+    std::map<std::size_t, std::uint64_t> calls;  // calls in `copy`, by index in the rows of `merged`
+    for (const auto& [id, counters] : copy.counters()) {
+        const record::RecordedRow* row = copy.row(id);
+        // A truncated copy may have lost a row whose calls it still counts.
+        const auto index = merged.index_of(row != nullptr ? row : fullest.row(id));
+        if (!index || (calls[*index] += counters.calls) > merged.rows()[*index].counters.calls) return false;
+    }
+    const auto are_equal = [](const auto& a, const auto& b) {
+        const auto facts = [](const record::RecordedSettingsChange& change) {
+            return std::tie(change.kind, change.was_done, change.precision, change.floor, change.policy_sha256);
+        };
+        return facts(a) == facts(b);
+    };
+    const auto &some = copy.changes(), &all = fullest.changes();
+    return copy.uncounted_calls() <= fullest.uncounted_calls() &&
+           copy.children().size() <= fullest.children().size() &&
+           copy.unrecorded_processes().size() <= fullest.unrecorded_processes().size() &&
+           (copy.lost_changes() < fullest.lost_changes() ||
+            std::ranges::mismatch(some, all, are_equal).in1 == some.end());
 }
 
 }  // namespace fp32shim::cli

@@ -313,4 +313,8 @@ class MergedCalls {
 
 std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order);
 
+/// Returns true if `fullest` has all that its copy `copy` has: each row with at least as many calls, and each change
+/// of settings. Bytes are not compared, since a process changes counters and parts of the header in place.
+bool holds_all_of(record::RecordingReader& fullest, const record::RecordingReader& copy);
+
 }  // namespace fp32shim::cli

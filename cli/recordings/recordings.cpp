@@ -7,9 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <future>
 #include <map>
@@ -20,6 +18,7 @@
 
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/run_members.hpp"
 #include "policy/messages.hpp"
 #include "record/read/reader.hpp"
@@ -129,23 +128,8 @@ std::string question_about(const fs::path& path) {
     return policy::did_you_mean(path.filename().string(), {names.begin(), names.end()});
 }
 
-/// Returns true if two files have the same first `size` bytes.
-bool have_same_beginning(const std::string& path_a, const std::string& path_b, std::uintmax_t size) {
-    std::ifstream a(path_a, std::ios::binary), b(path_b, std::ios::binary);
-    std::string bytes_a(std::size_t{1} << 20, '\0'), bytes_b(bytes_a);
-    while (size > 0) {
-        const std::size_t part = std::min<std::uintmax_t>(size, bytes_a.size());
-        const auto count = static_cast<std::streamsize>(part);
-        if (!a.read(bytes_a.data(), count) || !b.read(bytes_b.data(), count)) return false;
-        if (std::memcmp(bytes_a.data(), bytes_b.data(), part) != 0) return false;
-        size -= part;
-    }
-    return true;
-}
-
 /// Returns the reason why a copy may hold calls that the kept copy lacks; empty if there is no such reason.
 std::string reason_to_doubt(const RecordingCopy& copy) {
-    constexpr off_t max_compared = off_t{1} << 31;  // comparing more would take minutes
     struct stat left_out {
     }, fullest{};
     const auto is_file = [](const std::string& path, struct stat& status) {
@@ -153,9 +137,9 @@ std::string reason_to_doubt(const RecordingCopy& copy) {
     };
     if (!is_file(copy.path, left_out) || !is_file(copy.fullest, fullest)) return "can no longer be compared with";
     if (left_out.st_uid != fullest.st_uid) return "has a different owner from";
-    const off_t shorter = std::min(left_out.st_size, fullest.st_size);
-    if (shorter > max_compared) return "is too large to be compared with";
-    return have_same_beginning(copy.path, copy.fullest, static_cast<std::uintmax_t>(shorter)) ? "" : "differs from";
+    const auto all = record::RecordingReader::open(copy.fullest), some = record::RecordingReader::open(copy.path);
+    if (!some.reader) return {};  // a file that cannot be read holds nothing that could be judged
+    return all.reader && holds_all_of(*all.reader, *some.reader) ? "" : "differs from";
 }
 
 constexpr std::size_t many_rows = 65536;  // an open recording takes 64 bytes of memory for each row

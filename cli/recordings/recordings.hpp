@@ -61,8 +61,8 @@ inline constexpr std::size_t max_lines_said = 100;
 bool print_errors_or_notes(std::string_view command, const RecordingPaths& found);
 
 /// Returns a line for each copy that was left out but may hold calls which the file that is read instead lacks. Such
-/// a copy has another owner, its bytes differ, or the files cannot be compared. An equal header does not prove that a
-/// file is a copy, since anybody can copy a header.
+/// a copy has another owner, or something that the other file lacks, or the files cannot be compared. An equal header
+/// does not prove that a file is a copy, since anybody can copy a header.
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 
 /// Returns the `doubts` of `found`, and lines about files that are not among `found.paths`: other recordings of the

@@ -84,6 +84,11 @@ std::optional<RunMember> read_run_member(const std::string& path) {
     return member;
 }
 
+bool notes_end_of_run(const std::string& path) {
+    const auto member = read_run_member(path);
+    return member && member->run_end.ended_ns != 0 && member->run_end.running == 0;
+}
+
 bool is_children_file(const std::string& path) {
     const auto member = read_run_member(path);
     return member && member->is_children_file;

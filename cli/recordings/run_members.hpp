@@ -46,6 +46,9 @@ std::unique_ptr<record::format::Header> read_header(const std::string& path);
 /// Reads the header of a file. Returns nullopt if the file is no recording.
 std::optional<RunMember> read_run_member(const std::string& path);
 
+/// Returns true if `fp32shim run` noted in the file at `path` that all processes of its run had ended.
+bool notes_end_of_run(const std::string& path);
+
 /// Returns true if the file at `path` only lists children that the shim did not see, and has no calls.
 bool is_children_file(const std::string& path);
 

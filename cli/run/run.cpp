@@ -290,14 +290,20 @@ int become_program(const ProgramLaunch& launch) {
 
 /// Explains why the program left no recording. If a recording was to be kept and it is certain that no call was seen,
 /// makes an empty recording.
-std::string no_recording_text(const ProgramLaunch& launch, const RunSummary& summary, const ProgramEnd& ended) {
+std::string no_recording_text(const ProgramLaunch& launch, const RunSummary& summary, const RunChildrenFile& children,
+                              const ProgramEnd& ended) {
     const bool is_kept = !summary.kept_folder().empty();
     const std::string& path = is_kept ? summary.log_path() : launch.policy.log_path;
     const bool is_certain =
         summary.has_temporary_folder() ||
         (is_log_folder_known(path, launch.facts) && problem_with_log_destination(path, launch.facts).empty());
-    if (is_certain && (is_kept || !launch.options.log.empty()))
-        leave_empty_recording(path, launch.policy, launch.facts);
+    if (is_certain && (is_kept || !launch.options.log.empty())) {
+        record::ProcessFacts facts = launch.facts;
+        facts.run = children.run_number();
+        facts.run_is_awaited = children.is_awaited();
+        leave_empty_recording(path, launch.policy, facts);
+        if (children.is_awaited()) note_run_end(summary.run_ending(children, launch.facts));
+    }
     return is_certain ? no_calls_line(summary.bypasses(), ended) : no_recording_line(path);
 }
 
@@ -332,7 +338,7 @@ void print_summary(const ProgramLaunch& launch, RunSummary& summary, const RunCh
             asked));
     if (!launch.unseen.text.empty())
         return;  // a message before the start has already said that nothing would be seen
-    if (recordings.empty()) print_run_message(no_recording_text(launch, summary, ended));
+    if (recordings.empty()) print_run_message(no_recording_text(launch, summary, children, ended));
     if (const std::string line = unseen_children_line(children.read_children()); !line.empty())
         print_run_message(line);
     if (const std::string line = still_running_line(ending); !line.empty()) print_run_message(line);

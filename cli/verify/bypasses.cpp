@@ -14,6 +14,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
+#include "cli/recordings/run_members.hpp"
 #include "cli/verify/examine_child.hpp"
 #include "record/process_facts.hpp"
 #include "record/processor.hpp"
@@ -154,10 +155,15 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
                      "exec, which the shim cannot foresee",
                      "", process.path);
     } else {
+        const bool may_run = process.state == record::RecordingState::unknown && !notes_end_of_run(process.path);
         bypasses.add(
             later_libraries,
-            "libraries that were loaded near its end are not known: the process was killed, or ended by its "
-            "own system call, not through the C library",
+            may_run
+                ? "libraries that were loaded later are not known: the process was killed, ended by its own system "
+                  "call, not through the C library, or still runs, which cannot be seen from this machine, "
+                  "container or PID namespace"
+                : "libraries that were loaded near its end are not known: the process was killed, or ended by its "
+                  "own system call, not through the C library",
             "a process that ends by exit or _exit leaves no such doubt; for the workers of multiprocessing.Pool: "
             "close() and join() before the `with` block ends",
             process.path);

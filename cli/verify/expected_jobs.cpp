@@ -7,8 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <system_error>
 
+#include "cli/output/terminal.hpp"
 #include "cli/verify/verdict.hpp"
 
 namespace fp32shim::cli {
@@ -34,14 +36,14 @@ std::size_t column_of_jobs(const std::vector<std::string_view>& cells) {
     return static_cast<std::size_t>(found - cells.begin());
 }
 
-/// Returns the job ids in `text`, each once. The text has one id on each line, or it is a table that sacct prints,
-/// with `|` or blanks between columns; then the ids are in the column JobIDRaw or else JobID. Steps (`12.batch`,
-/// `12.0`) count as their job. Lines that begin with `#` are left out.
-std::vector<std::string> parse_job_ids(std::string_view text) {
-    std::vector<std::string> jobs;
+/// Appends the job ids in `text` to `jobs`, each once. The text has one id on each line, or it is a table that sacct
+/// prints, with `|` or blanks between columns; then the ids are in the column JobIDRaw or else JobID. Steps
+/// (`12.batch`, `12.0`) count as their job. Lines that begin with `#` are left out. Returns what is wrong with a line
+/// whose job id cannot be told; empty if there is none.
+std::string parse_job_ids(std::string_view text, std::vector<std::string>& jobs) {
     std::set<std::string, std::less<>> known;
-    std::size_t column = 0;
-    while (!text.empty()) {
+    std::optional<std::size_t> column;
+    for (std::size_t number = 1; !text.empty(); ++number) {
         const std::size_t end = std::min(text.find('\n'), text.size());
         const std::string_view line = text.substr(0, end);
         text.remove_prefix(std::min(end + 1, text.size()));
@@ -51,8 +53,12 @@ std::vector<std::string> parse_job_ids(std::string_view text) {
             column = titled;
             continue;
         }
-        if (column >= cells.size()) continue;
-        std::string_view job = cells[column];
+        if (column ? *column >= cells.size() : cells.size() > 1)
+            return fmt::format("line {} has {}, {}; give one job id a line, or the output of sacct with its titles",
+                               number, counted(cells.size(), "word"),
+                               column ? "so it lacks the column of job ids"
+                                      : "but no title JobIDRaw or JobID tells which is the job id");
+        std::string_view job = cells[column.value_or(0)];
         // Steps of Slurm are `12.batch` or `12.0`; the ids of jobs in PBS are `12.server`.
         if (const std::size_t dot = job.find('.'); dot != std::string_view::npos) {
             const std::string_view step = job.substr(dot + 1);
@@ -62,7 +68,7 @@ std::vector<std::string> parse_job_ids(std::string_view text) {
         }
         if (!job.empty() && known.emplace(job).second) jobs.emplace_back(job);
     }
-    return jobs;
+    return {};
 }
 
 }  // namespace
@@ -76,7 +82,8 @@ std::string read_expected_jobs(const std::string& path, ExpectedJobList& expecte
     if (!file.is_open() || file.bad())
         return fmt::format("{}: {}", path, errno == 0 ? "cannot be read" : std::strerror(errno));
     expected.file = path;
-    expected.jobs = parse_job_ids(text);
+    if (const std::string problem = parse_job_ids(text, expected.jobs); !problem.empty())
+        return path + ": " + problem;
     return expected.jobs.empty() ? path + ": has no job ids; give one a line, or the output of sacct" : std::string();
 }
 

@@ -518,6 +518,41 @@ def test_follow_shows_decisions_again_when_they_have_more_calls(tmp_path):
             assert len(errors.splitlines()) == 1 and "single calls were not recorded" in errors
 
 
+def hide_process_of(log):
+    """Gives the recording the number of another PID namespace, in which no process is visible from here."""
+    with log.open("r+b") as file:
+        file.seek(72)
+        file.write(struct.pack("<Q", 1))
+
+
+def test_follow_goes_on_if_it_cannot_see_whether_the_process_still_runs(tmp_path):
+    log = tmp_path / "a.fp32rec"
+    with Multiplying(log=log, FP32_MATMUL_LOG_LEVEL="calls") as process:
+        process.ask()
+        hide_process_of(log)
+        result = fp32shim("verify", "--at-least", "fp32", "--format", "json", log)
+        assert "still runs, which cannot be seen from this machine" in result.json["bypasses"][0]["reason"]
+        with Following(log, "--format", "csv") as following:
+            assert len([following.stdout.readline() for _ in range(2)]) == 2  # the line about the columns, and a call
+            process.ask()
+            assert "sgemm_" in following.stdout.readline()
+            process.end()
+            assert following.communicate(timeout=600)[1].count("following until it notes its end") == 1
+            assert following.returncode == 0
+
+
+def test_a_killed_process_that_cannot_be_seen_has_ended_if_its_run_noted_the_end(tmp_path):
+    shim.need(shim.has_module("numpy"), "no numpy")
+    log = tmp_path / "a.fp32rec"
+    fp32shim("run", "--log", log, "--", shim.SYSTEM_PYTHON, "-c",
+             "import numpy, os; a = numpy.ones((8, 8), 'f'); a @ a; os.kill(os.getpid(), 9)")
+    hide_process_of(log)
+    result = fp32shim("log", "--follow", log)
+    assert (result.returncode, len(result.lines)) == (0, 1) and "single calls were not recorded" in result.stderr
+    reason = fp32shim("verify", "--at-least", "fp32", "--format", "json", log).json["bypasses"][0]["reason"]
+    assert "killed" in reason and "still runs" not in reason
+
+
 @pytest.mark.parametrize("name", ["jsonl", "csv"])
 def test_follow_hands_each_decision_to_programs_once_with_its_final_count(tmp_path, name):
     log = tmp_path / "a.fp32rec"
@@ -904,6 +939,17 @@ def test_a_copy_of_another_owner_is_a_doubt_and_a_truncated_one_is_none(tmp_path
         assert len(doubts()) == 1
 
 
+def test_an_earlier_copy_beside_its_recording_is_no_doubt(tmp_path):
+    with Multiplying(log=tmp_path / "a.fp32rec") as process:
+        process.ask()
+        shutil.copy(tmp_path / "a.fp32rec", tmp_path / "early.fp32rec")
+        process.ask()
+        process.end()
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "json", tmp_path)
+    assert (result.json["calls"], result.json["doubts"]) == (2, [])
+    assert "early.fp32rec: a copy of" in result.stderr and "which has more" in result.stderr
+
+
 LOW = "cblas_sgemm:8:high:tf32:as_requested:3"
 
 
@@ -959,6 +1005,18 @@ def test_expected_jobs_that_all_have_recordings_leave_the_verdict(recordings_of_
     (tmp_path / "list").mkdir()
     result = fp32shim(*words)
     assert result.returncode == 2 and f"{tmp_path / 'list'}: is a folder, not a file" in result.stderr
+
+
+@pytest.mark.parametrize("jobs, found", [
+    ("13 14\n", "line 1 has 2 words, but no title"),
+    ("JOBID PARTITION NAME\n13 gpu x\n", "line 1 has 3 words, but no title"),
+    ("13\n14|COMPLETED\n", "line 2 has 2 words, but no title"),
+    ("JobName JobID\nx 13\n14\n", "line 3 has 1 word, so it lacks the column of job ids"),
+])
+def test_a_line_of_expected_jobs_whose_job_id_cannot_be_told_is_an_error(recordings_of_jobs, jobs, found):
+    result = fp32shim("verify", "--at-least", "fp32", "--expect", "-", recordings_of_jobs / "c.fp32rec", stdin=jobs)
+    assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
+    assert f"-: {found}" in result.stderr and "give one job id a line, or the output of sacct" in result.stderr
 
 
 def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jobs):

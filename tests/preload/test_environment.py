@@ -120,6 +120,12 @@ def test_diff_says_in_its_second_line_that_openblas_stands_against_blis(record):
         assert re.search(rf"A: fp32 by libblas.so.3 \(OpenBLAS .*\); B: fp32 by libblas.so.3 \({shown}", text), text
 
 
+def test_diff_says_that_a_run_without_products_has_no_recorded_environment(record, tmp_path):
+    idle = tmp_path / "idle.fp32rec"
+    subprocess.run([COMMAND, "run", "--log", idle, "--", "sh", "-c", "true"], check=True)
+    assert command("diff", record("a"), idle).splitlines()[1] == "Environment: not recorded in B"
+
+
 def test_diff_says_that_only_threads_differ_or_that_nothing_does(record):
     a, same, b = record("a"), record("same"), record("b", OPENBLAS_NUM_THREADS="2")
     assert command("diff", a, same).splitlines()[1] == "Environment: no difference is recorded"

@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 import shim
-from command import COMMAND, environment
+from command import COMMAND, environment, fp32shim
 from test_missing_recordings import family, files, log, only  # noqa: F401 (fixtures)
 from test_verify_bypasses import verify
 
@@ -34,6 +34,14 @@ def test_a_run_that_was_seen_to_end_is_shown(family, log, tmp_path):
     for path in (log, log.parent, only(log, tmp_path, *files(log))):
         result = verify(path)
         assert result.returncode == 0 and "that waited for its program" not in result.json["scope"]
+
+
+@pytest.mark.parametrize("options", [(), ("--log", "run.fp32rec")])
+def test_the_recording_of_a_run_without_products_says_that_the_run_was_seen_to_end(tmp_path, options):
+    subprocess.run([COMMAND, "run", *options, "--", "sh", "-c", "true"], check=True, cwd=tmp_path, env=environment())
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "json", *options[1:], cwd=tmp_path)
+    assert "that waited for its program" not in result.json["scope"]
+    assert [doubt["reason"] for doubt in result.json["doubts"]] == ["no calls were recorded"]
 
 
 def test_recordings_that_no_waiting_run_made_are_said_not_to_be_all(family, log):
