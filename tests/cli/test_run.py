@@ -314,6 +314,14 @@ def test_a_variable_that_does_not_exist_is_warned_of_once():
     assert "FP32_MATMUL_PRECISON" in result.stderr and "mean FP32_MATMUL_PRECISION" in result.stderr
 
 
+def test_a_log_in_a_working_folder_that_was_deleted_keeps_the_program_from_starting(tmp_path):
+    for words in ("--log a.fp32rec", "--log a.jsonl"):
+        result = run("-q", "--", "sh", "-c", f'mkdir "$1"; cd "$1"; rmdir "$1"; "$2" run {words} -- echo started', "sh",
+                     tmp_path / "gone", COMMAND)
+        assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1), result.stderr
+        assert "is relative to the working folder, which cannot be used" in result.stderr
+
+
 def test_a_log_of_the_environment_is_named_by_its_variable():
     for words, name in ((["-q"], "calls.txt"), (["--pin"], "no-such-folder/run.fp32rec")):
         result = run(*words, "--", "true", env={"FP32_MATMUL_LOG": name})
