@@ -25,7 +25,7 @@ def temporary(tmp_path):
     assert not list(folder.iterdir())
 
 
-NOTHING_SEEN = "fp32shim run: no matrix product was recorded; fp32shim doctor -- PROGRAM lists its bypasses"
+NOTHING_SEEN = "fp32shim run: no matrix product was recorded; fp32shim doctor -- PROGRAM lists bypasses in what it loads"
 
 
 def nothing_seen(status):
