@@ -88,9 +88,9 @@ std::string bash_command(const CompletableCommand& command) {
         (with_value += with_value.empty() ? "" : "|") += pattern;
         std::string offer = ":";
         if (const auto words = words_of(option); !words.empty())
-            offer = fmt::format("COMPREPLY=($(compgen -W '{}' -- \"$word\"))", joined(words, " "));
+            offer = fmt::format("_fp32shim_offer -W '{}' -- \"$word\"", joined(words, " "));
         else if (takes_file(option))
-            offer = "COMPREPLY=($(compgen -f -- \"$word\"))";
+            offer = "_fp32shim_offer -f -- \"$word\"";
         values += fmt::format("                {}) {}; return ;;\n", pattern, offer);
     }
     std::string text = fmt::format("        {})\n", command.name);
@@ -109,17 +109,17 @@ std::string bash_command(const CompletableCommand& command) {
             with_value.empty() ? "--" : with_value);
     }
     text += fmt::format("            case $previous in\n{}            esac\n", values);
-    text += fmt::format(
-        "            if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '{}' -- \"$word\")); return; fi\n", names);
+    text += fmt::format("            if [[ $word == -* ]]; then _fp32shim_offer -W '{}' -- \"$word\"; return; fi\n",
+                        names);
     if (command.takes_program) text += "            _fp32shim_program \"$COMP_CWORD\"\n";
     if (takes_recordings(command.positional))
-        text += "            COMPREPLY=($(compgen -f -X '!*.fp32rec' -- \"$word\") $(compgen -d -- \"$word\"))\n";
+        text += "            _fp32shim_offer -f -X '!*.fp32rec' -- \"$word\"; _fp32shim_offer -d -- \"$word\"\n";
     else if (takes_file(command.positional))
-        text += "            COMPREPLY=($(compgen -f -- \"$word\"))\n";
+        text += "            _fp32shim_offer -f -- \"$word\"\n";
     if (const auto words = words_of(command.positional); !words.empty())
-        text += fmt::format("            COMPREPLY=($(compgen -W '{}' -- \"$word\"))\n", joined(words, " "));
+        text += fmt::format("            _fp32shim_offer -W '{}' -- \"$word\"\n", joined(words, " "));
     if (command.takes_processes)
-        text += fmt::format("            COMPREPLY+=($(compgen -W \"$({})\" -- \"$word\"))\n", list_processes);
+        text += fmt::format("            _fp32shim_offer -W \"$({})\" -- \"$word\"\n", list_processes);
     return text + "            ;;\n";
 }
 
@@ -131,13 +131,17 @@ std::string bash_script(const std::vector<CompletableCommand>& all) {
         cases += bash_command(command);
     }
     return fmt::format(R"(# bash completion for fp32shim, written by `fp32shim completion bash`.
+# Offers each line of compgen's output. Names may have blanks and characters of patterns.
+_fp32shim_offer() {{
+    mapfile -t -O ${{#COMPREPLY[@]}} COMPREPLY < <(compgen "$@")
+}}
 _fp32shim_program() {{
     if declare -F _command_offset >/dev/null; then
         _command_offset "$1"
     elif ((COMP_CWORD == $1)); then
-        COMPREPLY=($(compgen -c -- "${{COMP_WORDS[COMP_CWORD]}}"))
+        _fp32shim_offer -c -- "${{COMP_WORDS[COMP_CWORD]}}"
     else
-        COMPREPLY=($(compgen -f -- "${{COMP_WORDS[COMP_CWORD]}}"))
+        _fp32shim_offer -f -- "${{COMP_WORDS[COMP_CWORD]}}"
     fi
 }}
 _fp32shim() {{
@@ -146,7 +150,7 @@ _fp32shim() {{
     if [[ $word == = ]]; then word=; elif [[ $previous == = ]]; then previous=${{COMP_WORDS[COMP_CWORD - 2]}}; fi
     COMPREPLY=()
     if ((COMP_CWORD == 1)); then
-        COMPREPLY=($(compgen -W '{} --help --version -V' -- "$word"))
+        _fp32shim_offer -W '{} --help --version -V' -- "$word"
         return
     fi
     case ${{COMP_WORDS[1]}} in

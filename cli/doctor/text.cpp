@@ -161,11 +161,12 @@ std::string verdict_text(const DoctorResult& result) {
         text += not_seen_text(result.not_seen);
     }
     const ExaminedProgram& program = *result.program;
-    if (result.seen.empty() && result.not_seen.empty() && program.not_observed.empty()) {
+    if (result.seen.empty() && result.not_seen.empty() && program.not_observed.empty())
+        text += "\nNothing that it loaded is known to multiply matrices, through a BLAS or otherwise.\n";
+    if (program.has_loaded_files())
         text +=
-            "\nNothing that it loaded is known to multiply matrices, through a BLAS or otherwise.\n"
-            "Programs that it started in a separate environment (sudo, env -i, containers) were not examined.\n";
-    }
+            "\nPrograms that it started were not examined if they are statically linked, setuid or built with musl, "
+            "or did not get its environment (sudo, env -i, containers); fp32shim run names most of them.\n";
     return text;
 }
 

@@ -10,8 +10,10 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "policy/messages.hpp"
@@ -129,6 +131,10 @@ std::string problem_with_log_destination(const std::string& log_path, const reco
     if (stat(target.c_str(), &status) != 0)
         return fmt::format("the folder {} of {} cannot be used ({}); create it, or name another",
                            policy::quoted_path(target), policy::quoted_path(log_path), std::strerror(errno));
+    if (std::error_code error; !target.starts_with('/') && std::filesystem::current_path(error).empty())
+        return fmt::format(
+            "{} is relative to the working folder, which cannot be used ({}); change to another folder",
+            policy::quoted_path(log_path), error.message());
     if (!S_ISDIR(status.st_mode))
         return fmt::format("{} (in {}) is not a folder; name another", policy::quoted_path(target),
                            policy::quoted_path(log_path));

@@ -239,7 +239,7 @@ std::string no_calls_line(const std::string& bypasses, const ProgramEnd& ended) 
             ? ""
             : fmt::format(" (the program loaded libraries that multiply without the shim: {})", bypasses);
     return fmt::format(
-        "no matrix product was recorded{}; {}fp32shim doctor -- PROGRAM lists its bypasses", why,
+        "no matrix product was recorded{}; {}fp32shim doctor -- PROGRAM lists bypasses in what it loads", why,
         ended.exit_status == 0 && ended.signal == 0 ? "" : "the program " + program_end_text(ended) + "; ");
 }
 

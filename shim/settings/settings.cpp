@@ -10,6 +10,7 @@
 #include "shim/settings/read_settings.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/kept_state.hpp"
+#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
@@ -257,9 +258,12 @@ void carry_out_command(record::Recording& recording) {
         changes->answer(*command, true, {});
         return;
     }
-    constexpr const char* refused = "the policy has errors, which fp32shim check lists; the settings are unchanged";
     const bool is_done = reload_settings();
-    changes->answer(*command, is_done, is_done ? "" : refused, policy_facts(settings().policy));
+    const policy::Policy& policy = settings().policy;
+    const char* const refused = policy.file.empty() || system::RawFile(policy.file.c_str()).is_open()
+                                    ? "the policy has errors, which fp32shim check lists; the settings are unchanged"
+                                    : "the policy file cannot be read; the settings are unchanged";
+    changes->answer(*command, is_done, is_done ? "" : refused, policy_facts(policy));
 }
 
 }  // namespace fp32shim

@@ -403,14 +403,14 @@ def test_completion_files_are_what_the_shell_reads(shell):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def bash_offers(*words):
+def bash_offers(*words, folder=None):
     """Returns the completions that bash offers for these words, of which the last one is being typed."""
     driver = ('source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fp32shim; '
               'printf "%s\\n" "${COMPREPLY[@]}"')
     done = subprocess.run(["bash", "--norc", "-c", driver, "bash", str(COMMAND), "fp32shim", *words], text=True,
-                          capture_output=True, check=True, env=environment())
+                          capture_output=True, check=True, env=environment(), cwd=folder)
     assert done.stderr == ""
-    return done.stdout.split()
+    return done.stdout.strip("\n").split("\n")
 
 
 def test_bash_offers_commands_options_and_their_values():
@@ -423,6 +423,14 @@ def test_bash_offers_commands_options_and_their_values():
     assert bash_offers("report", "--format", "=") == bash_offers("report", "--format", "")
     assert bash_offers("run", "--precision", "=", "h") == ["highest", "high"]
     assert bash_offers("completion", "z") == ["zsh"]
+
+
+def test_bash_offers_names_with_blanks_and_characters_of_patterns_as_they_are(tmp_path):
+    (tmp_path / "a b.fp32rec").touch()
+    (tmp_path / "a*.fp32rec").touch()
+    (tmp_path / "a folder").mkdir()
+    assert set(bash_offers("report", "a", folder=tmp_path)) == {"a b.fp32rec", "a*.fp32rec", "a folder"}
+    assert set(bash_offers("run", "--policy", "a ", folder=tmp_path)) == {"a b.fp32rec", "a folder"}
 
 
 def test_bash_offers_programs_behind_run():

@@ -25,7 +25,7 @@ def temporary(tmp_path):
     assert not list(folder.iterdir())
 
 
-NOTHING_SEEN = "fp32shim run: no matrix product was recorded; fp32shim doctor -- PROGRAM lists its bypasses"
+NOTHING_SEEN = "fp32shim run: no matrix product was recorded; fp32shim doctor -- PROGRAM lists bypasses in what it loads"
 
 
 def nothing_seen(status):
@@ -312,6 +312,14 @@ def test_a_variable_that_does_not_exist_is_warned_of_once():
                  env={"FP32_MATMUL_PRECISON": "high", "LD_LIBRARY_PATH": shim.blas_directory("openblas")})
     assert (result.returncode, len(result.lines)) == (0, 1)
     assert "FP32_MATMUL_PRECISON" in result.stderr and "mean FP32_MATMUL_PRECISION" in result.stderr
+
+
+def test_a_log_in_a_working_folder_that_was_deleted_keeps_the_program_from_starting(tmp_path):
+    for words in ("--log a.fp32rec", "--log a.jsonl"):
+        result = run("-q", "--", "sh", "-c", f'mkdir "$1"; cd "$1"; rmdir "$1"; "$2" run {words} -- echo started', "sh",
+                     tmp_path / "gone", COMMAND)
+        assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1), result.stderr
+        assert "is relative to the working folder, which cannot be used" in result.stderr
 
 
 def test_a_log_of_the_environment_is_named_by_its_variable():

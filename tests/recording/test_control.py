@@ -201,23 +201,29 @@ def test_a_changed_policy_is_read_again(tmp_path, bits):
     assert "policy read again: second" in fp32shim("report", log).stdout
 
 
-def test_a_policy_with_errors_is_refused_and_the_old_one_stays(tmp_path, bits):
+@pytest.mark.parametrize("text, why, said_by_process", [
+    ("schema = 1\ndefault = \"hihg\"\n", "the policy has errors", "policy.toml:2"),
+    (None, "the policy file cannot be read", "policy.toml"),
+])
+def test_a_policy_with_errors_is_refused_and_the_old_one_stays(tmp_path, bits, text, why, said_by_process):
     log, policy = tmp_path / "run.fp32rec", tmp_path / "policy.toml"
     policy.write_text(POLICY.format(name="first", precision="high"))
     with Asked(log, policy=policy) as asked:
         assert asked.ask() == bits["high"]
-        policy.write_text("schema = 1\ndefault = \"hihg\"\n")
+        policy.unlink()
+        if text:
+            policy.write_text(text)
         command = subprocess.Popen([str(COMMAND), "reload", str(asked.pid)], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True, env=shim.environment())
         while command.poll() is None:
             assert asked.ask() == bits["high"]
         output, errors = command.communicate()
         assert (command.returncode, output, len(errors.splitlines())) == (1, "", 1)
-        assert "refused: the policy has errors" in errors
+        assert f"refused: {why}" in errors
         assert asked.ask() == bits["high"]
         said = asked.end()
     assert len(said) == 1
-    assert "policy.toml:2" in said[0] and "the settings are unchanged" in said[0]
+    assert said_by_process in said[0] and "the settings are unchanged" in said[0]
     content = report(log)
     assert [(c["kind"], c["done"]) for c in content["processes"][0]["changes"]] == [("reload", False)]
     assert len(content["rows"]) == 1
