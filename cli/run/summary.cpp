@@ -101,7 +101,11 @@ RunEnding RunSummary::run_ending(const RunChildrenFile& children, const record::
     if (children.is_awaited())
         ending.running = record::remaining_processes_of_run(children.run_number(), record::identify_self().start);
     ending.recordings = recordings_of_run(log_path_, facts, children.run_number(), began_ns_);
-    std::erase(ending.recordings, children.path());
+    // A relative log gives relative names, and the path of the children is absolute, so files are compared.
+    std::erase_if(ending.recordings, [&](const std::string& path) {
+        std::error_code error;
+        return std::filesystem::equivalent(path, children.path(), error);
+    });
     return ending;
 }
 

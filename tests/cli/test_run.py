@@ -724,6 +724,10 @@ def test_the_recordings_are_named(writes_recordings, tmp_path):
     result = product("--log", tmp_path / "run.%p.fp32rec")
     recording, = tmp_path.glob("run.*.fp32rec")
     assert f"fp32shim run: recorded in {recording}" in result.lines
+    for name in ("run.%h-%p.fp32rec", "./run.%p.fp32rec"):
+        result = run("--log", name, "--", shim.client("steps"), "products:1", cwd=tmp_path)
+        shown, = (line.removeprefix("fp32shim run: recorded in ") for line in result.lines if "recorded in" in line)
+        assert (tmp_path / shown).exists() and "no such file" not in result.stderr and "RECORDINGS" not in result.stderr
 
 
 def test_the_recordings_of_children_are_named(writes_recordings, tmp_path):
