@@ -341,7 +341,8 @@ void print_summary(const ProgramLaunch& launch, RunSummary& summary, const RunCh
         print_run_message(
             "the floor does not reach cuDNN, whose convolutions and recurrent layers may run at TF32 unless the "
             "program forbids it (ResNet-18 on an H200: an error of 3.2e-4); --pin switches its TF32 off");
-    const std::string next = summary.next_commands(recordings, option_words(launch.options), launch.options.words);
+    const std::string next =
+        summary.next_commands(recordings, option_words(launch.options), launch.options.words, launch.policy.floor);
     print(wrapped(next, STDERR_FILENO), STDERR_FILENO);
 }
 

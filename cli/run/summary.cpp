@@ -153,7 +153,7 @@ std::string RunSummary::summarize(const std::vector<std::string>& recordings, co
 }
 
 std::string RunSummary::next_commands(const std::vector<std::string>& recordings, std::vector<std::string> options,
-                                      const std::vector<std::string>& program) const {
+                                      const std::vector<std::string>& program, policy::Floor floor) const {
     constexpr std::size_t longest = 200;
     const std::string words = shell_words(program);
     if (!has_calls_ || words.size() > longest) return {};
@@ -174,7 +174,8 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
                 fmt::format("run --where auto{}{} -- {}", has_options ? " " : "", shell_words(options), words),
                 "the places of products, too");
         if (ran_below_fp32_) {
-            commands.emplace_back("run --floor fp32 -- " + words, "a floor of FP32 for all that is seen");
+            if (floor < policy::Floor::fp32)
+                commands.emplace_back("run --floor fp32 -- " + words, "a floor of FP32 for all that is seen");
             commands.emplace_back("sensitivity -- " + words, "how far does each line move the output?");
         } else if (!has_options && has_float32_ && !needs_cpu_mode_)
             commands.emplace_back("run --precision high --cpu emulate -- " + words,
