@@ -88,6 +88,14 @@ int write_all(int descriptor, std::string_view text) {
     return 0;
 }
 
+int write_new_file(const std::string& path, std::string_view text) {
+    const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+    if (file.number() < 0) return errno;
+    const int error = write_all(file.number(), text);
+    if (error != 0) unlink(path.c_str());
+    return error;
+}
+
 FileText read_regular_file(const std::string& path, std::size_t most) {
     return read_opened(Descriptor(open(path.c_str(), O_RDONLY | safe_open_flags)), most, false);
 }

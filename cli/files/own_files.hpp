@@ -77,4 +77,7 @@ class UserOwnedFolder {
 /// Writes all of `text` to `descriptor`. Returns 0 or an errno.
 int write_all(int descriptor, std::string_view text);
 
+/// Writes a file that must not exist yet. If it cannot be written as a whole, removes it. Returns 0 or an errno.
+int write_new_file(const std::string& path, std::string_view text);
+
 }  // namespace fp32shim::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "cli/recordings/merged_calls.hpp"
@@ -92,7 +93,9 @@ ProductGroup RecordedProductsReader::group_of(const record::RecordedRow& row,
 RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTypes types) {
     RecordedProducts products;
     std::map<GroupKey, RecordedProducts::RecordedGroup> met;
-    const auto read_one = [&](const std::string&, record::RecordingReader& recording) {
+    const auto read_one = [&](const std::string& path, record::RecordingReader& recording) {
+        if ((recording.facts().flags & record::format::flag_io_error) != 0)
+            products.unwritten_recording = fmt::format("{}: {}", path, std::strerror(recording.facts().last_error));
         products.calls += recording.uncounted_calls();
         for (const auto& [id, counters] : recording.counters()) {
             const record::RecordedRow* row = recording.row(id);

@@ -149,6 +149,8 @@ struct RecordedProducts {
     std::uint64_t calls_of_other_types = 0;
     /// The numbers of products of oneDNN and XLA, which no policy lowers, by line of the program.
     std::map<std::string, std::uint64_t> by_onednn{};
+    /// A recording that lacks calls because it could not be written, and the reason; empty if there is none.
+    std::string unwritten_recording{};
 };
 
 /// Reads the recorded products of a program's runs and finds their groups.

@@ -191,8 +191,9 @@ std::string problem_with_settings(const policy::LoadedPolicy& loaded, const RunO
                (others == 0 ? "" : fmt::format(" (and {} more; fp32shim check shows all of a policy)", others));
     }
     if (loaded.policy.disabled) {
-        if (options.pin || options.reproducible || !options.floor.empty())
-            return "FP32_MATMUL_DISABLE=1 switches off what --pin, --reproducible and --floor ask for; unset it";
+        if (options.pin || options.reproducible || options.requires_rules || !options.floor.empty())
+            return "FP32_MATMUL_DISABLE=1 switches off what --pin, --reproducible, --floor and --require-rules ask "
+                   "for; unset it";
         print_run_message("FP32_MATMUL_DISABLE=1 is set: the shim is switched off");
         return {};
     }
@@ -346,12 +347,15 @@ void print_summary(const ProgramLaunch& launch, RunSummary& summary, const RunCh
         print_run_message(
             "the floor does not reach cuDNN, whose convolutions and recurrent layers may run at TF32 unless the "
             "program forbids it (ResNet-18 on an H200: an error of 3.2e-4); --pin switches its TF32 off");
-    const std::string next = summary.next_commands(recordings, option_words(launch.options), launch.options.words);
+    const std::string next =
+        summary.next_commands(recordings, option_words(launch.options), launch.options.words, launch.policy.floor);
     print(wrapped(next, STDERR_FILENO), STDERR_FILENO);
 }
 
 int run_with_summary(const ProgramLaunch& launch, const std::string& log) {
     RunSummary summary(log, !launch.options.keeps_nothing, launch.environment);
+    if (launch.options.requires_rules && !summary.problem().empty())
+        return fail("--require-rules needs the summary, so the program was not started: " + summary.problem());
     const bool is_own_log = log.empty() || !launch.options.log.empty();
     const ProgramProcess process = summary.problem().empty() ? ProgramProcess::child : ProgramProcess::own;
     const RunChildrenFile children = launch.children(summary.log_path(), is_own_log, process);

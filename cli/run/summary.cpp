@@ -101,7 +101,11 @@ RunEnding RunSummary::run_ending(const RunChildrenFile& children, const record::
     if (children.is_awaited())
         ending.running = record::remaining_processes_of_run(children.run_number(), record::identify_self().start);
     ending.recordings = recordings_of_run(log_path_, facts, children.run_number(), began_ns_);
-    std::erase(ending.recordings, children.path());
+    // A relative log gives relative names, and the path of the children is absolute, so files are compared.
+    std::erase_if(ending.recordings, [&](const std::string& path) {
+        std::error_code error;
+        return std::filesystem::equivalent(path, children.path(), error);
+    });
     return ending;
 }
 
@@ -149,7 +153,7 @@ std::string RunSummary::summarize(const std::vector<std::string>& recordings, co
 }
 
 std::string RunSummary::next_commands(const std::vector<std::string>& recordings, std::vector<std::string> options,
-                                      const std::vector<std::string>& program) const {
+                                      const std::vector<std::string>& program, policy::Floor floor) const {
     constexpr std::size_t longest = 200;
     const std::string words = shell_words(program);
     if (!has_calls_ || words.size() > longest) return {};
@@ -170,7 +174,8 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
                 fmt::format("run --where auto{}{} -- {}", has_options ? " " : "", shell_words(options), words),
                 "the places of products, too");
         if (ran_below_fp32_) {
-            commands.emplace_back("run --floor fp32 -- " + words, "a floor of FP32 for all that is seen");
+            if (floor < policy::Floor::fp32)
+                commands.emplace_back("run --floor fp32 -- " + words, "a floor of FP32 for all that is seen");
             commands.emplace_back("sensitivity -- " + words, "how far does each line move the output?");
         } else if (!has_options && has_float32_ && !needs_cpu_mode_)
             commands.emplace_back("run --precision high --cpu emulate -- " + words,

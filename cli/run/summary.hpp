@@ -10,6 +10,7 @@
 #include "cli/kept_runs/kept_runs.hpp"
 #include "cli/run/children.hpp"
 #include "cli/run/process_environment.hpp"
+#include "policy/policy.hpp"
 
 namespace fp32shim::cli {
 
@@ -45,9 +46,10 @@ class RunSummary {
     std::string summarize(const std::vector<std::string>& recordings, const RunChildrenFile& children,
                           std::int64_t program_ns);
     /// Returns commands that the user may run next, each with its purpose; empty if summarize() found no calls.
-    /// `options` are the options of this `run` without --log. `program` is the program and its arguments.
+    /// `options` are the options of this `run` without --log. `program` is the program and its arguments, and `floor`
+    /// the floor with which it was started.
     std::string next_commands(const std::vector<std::string>& recordings, std::vector<std::string> options,
-                              const std::vector<std::string>& program) const;
+                              const std::vector<std::string>& program, policy::Floor floor) const;
     /// Returns true if summarize() found calls.
     bool has_calls() const { return has_calls_; }
     /// Returns true if summarize() found products of float32 or complex64 matrices.

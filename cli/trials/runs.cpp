@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -35,15 +37,35 @@ constexpr const char* where_list = "python,nvtx,torch";
 constexpr const char* policy_name = "/policy.toml";
 constexpr const char* recordings = "/recordings";
 
-/// Returns the message in the file `output` that says that a process could not read the file `policy`. Returns an
-/// empty text if there is no such message.
-std::string unread_policy_in(const std::string& output, const std::string& policy) {
+/// Returns the first line of the file `output` that contains all of `texts`; empty if there is none.
+std::string find_line(const std::string& output, std::initializer_list<std::string> texts) {
     std::ifstream file(output, std::ios::binary);
     for (std::string line; std::getline(file, line);)
-        if (line.find("fp32shim: ") != std::string::npos && line.find(policy + ": ") != std::string::npos &&
-            line.find("the program runs as if fp32shim were not loaded") != std::string::npos)
+        if (std::ranges::all_of(texts, [&](const std::string& text) { return line.find(text) != std::string::npos; }))
             return line;
     return {};
+}
+
+/// Makes the folder of a run, with its policy and an empty folder for recordings. Returns what could not be written
+/// and why, or an empty text.
+std::string make_run_folder(const std::string& folder, const std::string& policy) {
+    for (const std::string& path : {folder, folder + recordings})
+        if (mkdir(path.c_str(), S_IRWXU) != 0) return fmt::format("{}: {}", path, std::strerror(errno));
+    const int error = write_new_file(folder + policy_name, policy);
+    return error == 0 ? "" : fmt::format("{}: {}", folder + policy_name, std::strerror(error));
+}
+
+/// Returns the recording of a run that is missing or incomplete because it could not be written, and why, or an empty
+/// text if no such recording is known. A process says so in `output`, or in the recording if its stderr goes
+/// elsewhere.
+std::string unwritten_recording(const std::string& folder, const std::string& output,
+                                const RecordedProducts& products) {
+    std::string line = find_line(output, {"fp32shim: recording ", folder + recordings});
+    if (!line.empty()) return line;
+    std::error_code error;
+    const fs::space_info space = fs::space(folder, error);
+    if (!error && space.capacity > 0 && space.free == 0) return folder + ": the disk is full";
+    return products.unwritten_recording;
 }
 
 /// Returns the path of a file in `folder`, or of its folder of recordings, that was removed during the run. Returns
@@ -170,10 +192,8 @@ std::vector<std::string> CommandRunner::command_line_for(const RunRequest& reque
 CommandRunner::StartedRun CommandRunner::start_run(const RunRequest& request) {
     StartedRun run;
     run.folder = fmt::format("{}/{}", folder_, ++count_);
-    std::error_code error;
-    fs::create_directory(run.folder, error);
-    fs::create_directory(run.folder + recordings, error);
-    std::ofstream(run.folder + policy_name, std::ios::binary) << request.policy;
+    run.result.unwritten = make_run_folder(run.folder, request.policy);
+    if (!run.result.unwritten.empty()) return run;
     const std::string output = run.folder + "/output";
     run.result.time.begin_ns = now_ns();
     const int failure =
@@ -209,7 +229,11 @@ std::vector<FinishedRun> CommandRunner::run_all(const std::vector<RunRequest>& r
     for (StartedRun& run : runs) {
         run.result.lost = lost_file_of(run.folder);
         run.result.products = reader_.read(run.folder + recordings, settings_.types);
-        run.result.unread_policy = unread_policy_in(run.folder + "/output", run.folder + policy_name);
+        run.result.unread_policy = find_line(
+            run.folder + "/output",
+            {"fp32shim: ", run.folder + policy_name + ": ", "the program runs as if fp32shim were not loaded"});
+        if (run.result.unwritten.empty())
+            run.result.unwritten = unwritten_recording(run.folder, run.folder + "/output", run.result.products);
         run.result.output = end_of_file(run.folder + "/output");
         run.result.checksum = checksum_or_mtime(run.folder + "/output");
         if (settings_.keeps_stdout) run.result.stdout_text = read_regular_file(run.folder + "/stdout").text;

@@ -42,8 +42,9 @@ struct FinishedRun {
         lost{};  ///< path of a file or folder of the run that was removed during the run; empty if none was removed
     std::string
         unread_policy{};  ///< message of a process that could not read the policy; empty if there is no such message
-    std::string output;   ///< last part of what the command wrote to stdout and stderr
-    std::string checksum{};     ///< checksum_or_mtime() of everything that the command wrote
+    std::string unwritten{};  ///< file of the run that could not be written as a whole, and the reason; empty if none
+    std::string output;       ///< last part of what the command wrote to stdout and stderr
+    std::string checksum{};   ///< checksum_or_mtime() of everything that the command wrote
     std::string stdout_text{};  ///< all of stdout if RunSettings::keeps_stdout is set; `output` then has only stderr
 };
 

@@ -1,6 +1,5 @@
 #include "cli/trials/search_command.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -72,12 +71,6 @@ std::string find_trial_program(std::string_view name, const std::vector<std::str
     if (const PreloadObstacle unseen = find_preload_obstacle(found.path); !unseen.text.empty())
         say(name, fmt::format("{} {}, so its products are neither seen nor controlled", found.path, unseen.text));
     return found.path;
-}
-
-/// Writes a file that must not exist yet. Returns 0 or an errno.
-int write_new_file(const std::string& path, const std::string& text) {
-    const Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-    return file.number() < 0 ? errno : write_all(file.number(), text);
 }
 
 /// Throws SearchAborted if the options or the settings of the environment cannot be used.

@@ -36,9 +36,10 @@ TrialStateFile::TrialStateFile(std::string path, const Json& identity) : path_(s
     const FileText file = read_user_owned_file(path_, max_state_bytes);
     if (file.problem.empty()) read_lines(file.text, first_line);
     const std::string problem = file.is_absent ? append_to_user_owned_file(path_, first_line) : file.problem;
-    if (!problem.empty())
-        throw SearchAborted{fmt::format("{}: {}; --state names another file", policy::quoted_path(path_), problem),
-                            exit_code::usage};
+    if (problem.empty()) return;
+    if (file.is_absent) remove_file();  // a part of the first line would not be taken for a state
+    throw SearchAborted{fmt::format("{}: {}; --state names another file", policy::quoted_path(path_), problem),
+                        exit_code::usage};
 }
 
 /// Reads all complete lines. Removes an incomplete last line, which a killed search has left.
@@ -117,8 +118,10 @@ bool TrialStateFile::matches_or_keeps_reference(const std::string& checksum) {
 
 void TrialStateFile::append_lines(const std::string& lines) const {
     if (const std::string problem = append_to_user_owned_file(path_, lines); !problem.empty())
-        throw SearchAborted{fmt::format("{}: cannot be written ({})", policy::quoted_path(path_), problem),
-                            exit_code::inconclusive};
+        throw SearchAborted{
+            fmt::format("{}: {}; when it can be written again, repeat the command to continue from it",
+                        policy::quoted_path(path_), problem),
+            exit_code::inconclusive, true};
 }
 
 void TrialStateFile::remove_file() const {

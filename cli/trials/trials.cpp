@@ -61,9 +61,15 @@ void say_unread_input(std::string_view name) {
         say(name, "standard input is a pipe, but each run reads an empty one; let the command read a file");
 }
 
-/// Returns the reason why nothing is known about a run: its files were removed, or a process did not apply the
-/// policy. Returns an empty text if neither has happened.
+/// Returns the reason why nothing is known about a run: its files could not be written or were removed, or a process
+/// did not apply the policy. Returns an empty text if nothing of this has happened.
 std::string unknown_run_text(const FinishedRun& run) {
+    if (!run.unwritten.empty())
+        return fmt::format(
+            "a file of a run could not be written, so nothing is known about the run's products: {}. TMPDIR names "
+            "the "
+            "folder for temporary files",
+            printable(run.unwritten));
     if (!run.unread_policy.empty())
         return fmt::format(
             "a process of the command did not apply the policy of its run, so nothing is known about its "

@@ -419,6 +419,15 @@ def test_a_state_that_was_cut_off_within_a_line_is_read_up_to_it(tmp_path):
     assert program.names_of(result) == ["graded"]
 
 
+def test_a_state_that_cannot_be_written_is_kept_and_the_search_can_go_on(tmp_path):
+    program = two(tmp_path, head=COUNTED + "if count == 3: os.chmod('bisect-state.jsonl', 0o666)\n")
+    assert "repeat the command to continue from it" in failure(program.bisect(), 3)
+    (tmp_path / "bisect-state.jsonl").chmod(0o600)
+    result = program.bisect()
+    assert "with the answers of 2 runs" in result.stderr
+    assert program.names_of(result) == ["p1"]
+
+
 def test_a_state_of_another_search_is_refused_and_kept(tmp_path):
     program = Compiled(tmp_path)
     program.bisect("--max-runs", 2)

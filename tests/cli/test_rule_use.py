@@ -126,6 +126,15 @@ def test_an_unused_rule_can_be_the_exit_status(files):
     recorded(files, options=["--require-rules"])
 
 
+def test_a_run_that_could_not_tell_unused_rules_does_not_start(files):
+    for options, env in ((["--log", "stderr"], {}), (["--log", "a.jsonl"], {}), ([], {"FP32_MATMUL_LOG": "a.jsonl"}),
+                         (["--no-log"], {"TMPDIR": files / "missing"}), ([], {"FP32_MATMUL_DISABLE": "1"})):
+        result = fp32shim("run", "--require-rules", "--policy", files / "policy.toml", *options, "--", "touch", "started",
+                          cwd=files, env=env)
+        assert result.returncode == 125 and "--require-rules" in result.stderr, result.stderr
+    assert not (files / "started").exists()
+
+
 def test_a_rule_that_a_reload_changes_begins_anew(files):
     reload = """
 import ctypes, sys

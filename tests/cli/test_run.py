@@ -527,6 +527,10 @@ def test_the_summary_says_what_was_multiplied(writes_recordings, temporary):
     result = product("--precision", "high", "--cpu", "emulate", TMPDIR=temporary)
     assert result.returncode == 0
     assert "cblas_sgemm" in result.stderr and "tf32" in result.stderr
+    assert "fp32shim run --floor fp32 -- " in result.stderr
+    command = f"FP32_MATMUL_FLOOR=none FP32_MATMUL_PRECISION=high {shim.client('steps')} products:1"
+    result = run("--floor", "fp32", "--cpu", "emulate", "--", "sh", "-c", command, env={"TMPDIR": temporary})
+    assert "tf32" in result.stderr and "fp32shim run --floor fp32 -- " not in result.stderr
 
 
 def test_the_summary_says_how_to_see_rows_that_it_leaves_out(writes_recordings, tmp_path, temporary):
@@ -732,6 +736,10 @@ def test_the_recordings_are_named(writes_recordings, tmp_path):
     result = product("--log", tmp_path / "run.%p.fp32rec")
     recording, = tmp_path.glob("run.*.fp32rec")
     assert f"fp32shim run: recorded in {recording}" in result.lines
+    for name in ("run.%h-%p.fp32rec", "./run.%p.fp32rec"):
+        result = run("--log", name, "--", shim.client("steps"), "products:1", cwd=tmp_path)
+        shown, = (line.removeprefix("fp32shim run: recorded in ") for line in result.lines if "recorded in" in line)
+        assert (tmp_path / shown).exists() and "no such file" not in result.stderr and "RECORDINGS" not in result.stderr
 
 
 def test_the_recordings_of_children_are_named(writes_recordings, tmp_path):

@@ -384,6 +384,23 @@ def test_temporary_files_that_the_command_removes_are_not_taken_for_a_run_withou
     assert (result.returncode, result.stdout) == (3, "") and "was removed while the command ran" in result.stderr, result.stderr
 
 
+@pytest.mark.parametrize("mount, command", [
+    (None, "ulimit -f 200; {}"), (None, "ulimit -f 550; {} 2>&-"), ("size=4k", "{}"), ("nr_inodes=3", "{}"),
+    ("nr_inodes=4", "{}")])
+@pytest.mark.parametrize("name", ["sensitivity", "bisect"])
+def test_recordings_that_cannot_be_written_are_not_taken_for_a_run_without_products(tmp_path, name, mount, command):
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "program.py").write_text(ERRORS + "print(error)\n")
+    env = {"LD_LIBRARY_PATH": str(shim.blas_directory("openblas")), "TMPDIR": str(tmp_path / "tmp")}
+    inside = 'mount -t tmpfs -o "$1" none "$TMPDIR" && shift && exec "$@"'
+    prefix = [shim.tool("unshare", "util-linux"), "--mount", "--propagation", "private", "sh", "-c", inside, "sh", mount]
+    result = fp32shim(name, "--cpu", "emulate", "--", "sh", "-c", command.format(f"{shim.SYSTEM_PYTHON} program.py"),
+                      env=env, cwd=tmp_path, **({"prefix": prefix} if mount else {}))
+    shim.need("unshare" not in result.stderr and "mount" not in result.stderr, "no mount namespace here")
+    assert (result.returncode, result.stdout) == (3, ""), result.stderr
+    assert "a file of a run could not be written" in result.stderr
+
+
 @pytest.mark.parametrize("printed", [
     "print('seed 20231127, samples 100000'); print(f'residual {error:.3e} norm {norm:.9e}')",
     "print(json.dumps({'n': 100000, 'residual': error, 'norm': norm}))",
