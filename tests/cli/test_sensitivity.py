@@ -115,6 +115,7 @@ def test_numbers_are_read_from_a_file_that_each_run_writes(sensitivity, tmp_path
     assert errors_of(result)["multiply"][0] > 1e-3
     stale = sensitivity(REFINEMENT, "--compare", "x.npy", ending="")
     assert stale.returncode == 1 and '"x.npy" was not written' in stale.stderr
+    assert '"." is a folder' in sensitivity(REFINEMENT, "--compare", ".").stderr
 
 
 @pytest.mark.parametrize(("ending", "status", "said"), [
