@@ -600,8 +600,9 @@ def test_no_place_is_blamed_for_what_a_few_runs_do_by_chance_and_no_exact_one(se
 
 
 def test_no_place_is_blamed_for_a_number_that_grows_from_run_to_run(sensitivity):
-    result = sensitivity(SEVERAL, ending="print(1 + 1e-3 * count)\n")
+    result = sensitivity(SEVERAL, ending="print('size 7\\nclock', 1 + 1e-3 * count)\n")
     assert result.returncode == 3 and "an exact run after all others differs from the first" in result.stderr, result.stdout
+    assert ", in clock (line 2); those before it" in result.stderr
 
 
 def test_a_shown_policy_lowers_no_place_that_was_not_tried(sensitivity, tmp_path):
