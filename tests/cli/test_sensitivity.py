@@ -102,6 +102,8 @@ def test_a_program_whose_equal_runs_differ_has_noise_and_smaller_errors_show_not
     noisy = SPREAD + "x = x * (1 + 1e-2 * spread)\n" + PRINTED
     result = sensitivity(REFINEMENT, "--repeat", "4", "--metric", "max", ending=noisy)
     assert result.returncode == 0 and "are not told apart from chance" in result.stdout
+    large = sensitivity(REFINEMENT, "--repeat", "4", ending=f"{SPREAD}print('rss', 50000 + 450 * spread, 1 + 1e-6 * float(x.sum()))\n")
+    assert large.returncode == 0 and "rss (line 1)" in large.stdout and "Relative to itself" not in large.stdout
     refused = sensitivity(REFINEMENT, "--repeat", "4", "--tolerance", "1e-9", ending=noisy)
     assert refused.returncode == 3 and "equal exact runs differ by" in refused.stderr
     single = sensitivity(REFINEMENT, "--repeat", "1")
