@@ -122,6 +122,7 @@ def test_numbers_are_read_from_a_file_that_each_run_writes(sensitivity, tmp_path
 
 @pytest.mark.parametrize(("ending", "status", "said"), [
     ("print(1); sys.exit(3)\n", 1, "ended with status 3"), ("", 1, "stdout has no numbers"),
+    ("print(f'{1e6 * x.sum():.6f}e400')\n", 1, "stdout has 12"),
     ("print(1); os.kill(os.getpid(), 9)\n", 5, "was killed by signal 9")])
 def test_a_program_without_an_exact_result_is_told(sensitivity, ending, status, said):
     result = sensitivity(REFINEMENT, ending=ending)
