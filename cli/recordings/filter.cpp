@@ -115,6 +115,10 @@ std::string CallFilter::parse_options() {
         if (!one.errors.empty()) {
             std::string message = one.errors.front().message;
             if (message.starts_with(key + ": ")) message.erase(0, key.size() + 2);
+            constexpr std::string_view list_in_a_file = ", or a list of these";
+            if (message.ends_with(list_in_a_file))
+                message.replace(message.size() - list_in_a_file.size(), message.npos,
+                                "; repeat the option to allow several");
             return option_of(key) + ": " + message;
         }
         (conditions += conditions.empty() ? "" : ", ") += condition;

@@ -84,13 +84,22 @@ std::string changes_text(const SensitivityResult& result) {
     return text + '\n';
 }
 
+bool is_clearly_above_noise(const ChangedRow& row) {
+    constexpr double clearly = 3;
+    return row.change > clearly * row.noise;
+}
+
 /// Returns a sentence about a large relative change that the metric (a norm or a maximum) hides, or an empty text.
 std::string hidden_text(const SensitivityResult& result) {
     constexpr double far = 100;
     const MeasuredRun& measured = result.measured.all_lowered.back();
+    // If rows are compared one by one, a change above the error is one that chance explains.
+    const bool compares_by_row = result.runner.reference().compares_by_row();
     const ChangedRow* worst = nullptr;
     for (const ChangedRow& row : measured.most)
-        if (row.counts && (worst == nullptr || row.worst_change > worst->worst_change)) worst = &row;
+        if (row.counts && is_clearly_above_noise(row) && !(compares_by_row && row.change > measured.error) &&
+            (worst == nullptr || row.worst_change > worst->worst_change))
+            worst = &row;
     if (worst == nullptr || !std::isfinite(measured.error) || !(worst->worst_change > far * measured.error))
         return {};
     return fmt::format(
@@ -102,10 +111,9 @@ std::string hidden_text(const SensitivityResult& result) {
 /// Returns a sentence about numbers that do not count, although they changed by much more than exact runs differ.
 /// Returns an empty text if there are no such numbers.
 std::string moved_text(const MeasuredRun& measured) {
-    constexpr double clearly = 3;
     std::vector<std::string> names;
     for (const ChangedRow& row : measured.most)
-        if (!row.counts && row.change > clearly * row.noise)
+        if (!row.counts && is_clearly_above_noise(row))
             names.push_back(
                 fmt::format("{} by {:.1e} (exact runs: {:.1e})", printable(row.name), row.change, row.noise));
     if (names.empty()) return {};

@@ -35,6 +35,15 @@ std::string text_of_error(const OutputDistance& distance) {
     return distance.problem.empty() ? fmt::format("output error {:.2g}", distance.error) : distance.problem;
 }
 
+/// Returns the name of the number that changed most in comparison with its noise, as in `, in time (line 3)`. Returns
+/// an empty text if the problem of `distance` names a number already.
+std::string place_of_error(const OutputDistance& distance) {
+    if (!distance.problem.empty() || distance.most.empty()) return {};
+    const auto worst = std::ranges::max_element(
+        distance.most, {}, [](const ChangedRow& row) { return row.counts ? row.change / row.noise : 0; });
+    return fmt::format(", in {}", printable(worst->name));
+}
+
 /// Returns a sentence about the differences between exact runs, and about the errors that they make meaningless.
 std::string chance_sentence(const SensitivityRunner& runs) {
     const std::string text =
@@ -119,10 +128,10 @@ void SensitivityRunner::check_by_exact_run(const RunRequest& request, std::strin
         return;
     }
     throw SearchAborted{
-        fmt::format("an exact run {} differs from the first: {}; those before it had output errors of {:.2g} at "
+        fmt::format("an exact run {} differs from the first: {}{}; those before it had output errors of {:.2g} at "
                     "most. A run may read what the last one has left (a cache, a checkpoint), or a number may "
                     "grow with time; remove it. If it is chance, --repeat {} shows more of it",
-                    when, text_of_error(distance), exact_run_noise(), 4 * exact_count_),
+                    when, text_of_error(distance), place_of_error(distance), exact_run_noise(), 4 * exact_count_),
         exit_code::inconclusive};
 }
 

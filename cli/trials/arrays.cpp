@@ -117,7 +117,12 @@ ParsedNumbers elements(std::string_view bytes, std::string_view type, NumberRow 
             element.assign(bytes.substr(at, found->size));
             std::ranges::reverse(element);
         }
-        numbers.values.push_back(type[1] == '>' ? found->read(element, 0) : found->read(bytes, at));
+        const std::string_view part = type[1] == '>' ? element : bytes.substr(at, found->size);
+        const double value = found->read(part, 0);
+        if (found->read == value_at<long double> && (value == 0 || std::isinf(value)) &&
+            number_at<long double>(part, 0) != value)
+            return {.problem = fmt::format("has {:.3g}, {}", number_at<long double>(part, 0), beyond_double_text)};
+        numbers.values.push_back(value);
     }
     row.count = count;
     row.words.text = fmt::format("{} {}", type, fmt::join(row.shape, " "));

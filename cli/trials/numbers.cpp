@@ -7,6 +7,7 @@
 #include <cctype>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <ctime>
 
@@ -68,6 +69,12 @@ std::int64_t local_offset(std::int64_t seconds) {
 /// Returns `difference`, the difference of two times in seconds, modulo the length of a day. The result is not
 /// negative.
 std::int64_t within_a_day(std::int64_t difference) { return ((difference % day) + day) % day; }
+
+/// Returns true if a double cannot hold the number `digits`, so that it was read as `value`, which is infinite or 0.
+bool is_beyond_double(std::string_view digits, double value) {
+    return (value == 0 || std::isinf(value)) &&
+           digits.substr(0, digits.find_first_of("eEdD")).find_first_of("123456789") != std::string_view::npos;
+}
 
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
@@ -153,13 +160,16 @@ class NumberTextReader {
         if (error == std::errc::invalid_argument) return false;
         const char* const after_exponent = end_of_exponent(after, end);
         if (error == std::errc::result_out_of_range || after_exponent != after) {
-            std::string digits(begin, after_exponent);
-            if (after_exponent != after) digits[static_cast<std::size_t>(after - begin)] = 'e';
-            value = std::strtod(digits.c_str(), nullptr);
+            std::string number(begin, after_exponent);
+            if (after_exponent != after) number[static_cast<std::size_t>(after - begin)] = 'e';
+            value = std::strtod(number.c_str(), nullptr);
             after = after_exponent;
         }
+        const std::string_view digits(begin, static_cast<std::size_t>(after - begin));
         if (after != end && (*after == '.' || *after == 'j')) ++after;
         if (after != end && is_word(*after)) return false;
+        if (numbers_.problem.empty() && is_beyond_double(digits, value))
+            numbers_.problem = fmt::format("has {:.40} in line {}, {}", digits, line_, beyond_double_text);
         add(value);
         at_ = static_cast<std::size_t>(after - text_.data());
         begin_of_label_ = at_;

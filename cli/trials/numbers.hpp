@@ -65,6 +65,10 @@ struct NumberRow {
     std::string name() const;
 };
 
+/// The rest of a message about a number that a double cannot hold.
+constexpr std::string_view beyond_double_text =
+    "and numbers are compared as doubles, from 5e-324 to 1.8e+308: scale it or leave it out";
+
 struct ParsedNumbers {
     std::vector<double> values{};
     std::vector<NumberRow> rows{};

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -184,6 +185,8 @@ OutputDistance TrialRunner::distance_of(const Trial& run, bool was_written, RunP
     if (!settings_.compares_numbers) return {};
     const std::string source =
         settings_.compared_file.empty() ? "stdout" : policy::quoted_path(settings_.compared_file);
+    if (std::error_code error; std::filesystem::is_directory(settings_.compared_file, error))
+        return without_numbers(source + " is a folder; --compare takes a file");
     if (!was_written) return without_numbers(source + " was not written");
     const ParsedNumbers numbers = numbers_of_run(run);
     if (!numbers.problem.empty()) return without_numbers(source + ' ' + numbers.problem);

@@ -724,6 +724,8 @@ def test_numbers_are_compared_after_an_interruption_too(tmp_path):
 @pytest.mark.parametrize("end, message", [
     ("pass", '"out" was not written'),
     ("pathlib.Path('out').write_text('none 1x')", '"out" has no numbers'),
+    ("pathlib.Path('out').write_text('1\\n2e400')", '"out" has 2e400 in line 2, and numbers are compared as doubles'),
+    ("np.save('out', np.array([np.longdouble('1e-400')]))\nos.rename('out.npy', 'out')", '"out" has 1e-400, and numbers are'),
     ("np.save('out', np.array(['a']))\nos.rename('out.npy', 'out')", "has elements of the type '<U1'"),
     ("pathlib.Path('out').write_bytes(b'SQLite format 3\\0 1 2')", "is neither a text nor a .npy nor a .npz file"),
 ])

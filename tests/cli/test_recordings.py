@@ -209,6 +209,8 @@ def test_a_filter_takes_sizes_that_are_rounded_up_where_they_may_fit_and_says_so
 
 
 @pytest.mark.parametrize("words, text", [(["--m", "12x"], "--m: found"), (["--m", ">=4 <=3"], "--m:"),
+                                         (["--m", "64,32"], 'allowed: a whole number, a string such as "<=128", '
+                                          '">=64 <=256", "2G"; repeat the option to allow several'),
                                          (["--device", "gpu"], "allowed: cpu, cuda"),
                                          (["--function", "a["], "--function:")])
 def test_a_filter_that_cannot_be_read_is_one_line(folder, words, text):

@@ -102,6 +102,8 @@ def test_a_program_whose_equal_runs_differ_has_noise_and_smaller_errors_show_not
     noisy = SPREAD + "x = x * (1 + 1e-2 * spread)\n" + PRINTED
     result = sensitivity(REFINEMENT, "--repeat", "4", "--metric", "max", ending=noisy)
     assert result.returncode == 0 and "are not told apart from chance" in result.stdout
+    large = sensitivity(REFINEMENT, "--repeat", "4", ending=f"{SPREAD}print('rss', 50000 + 450 * spread, 1 + 1e-6 * float(x.sum()))\n")
+    assert large.returncode == 0 and "rss (line 1)" in large.stdout and "Relative to itself" not in large.stdout
     refused = sensitivity(REFINEMENT, "--repeat", "4", "--tolerance", "1e-9", ending=noisy)
     assert refused.returncode == 3 and "equal exact runs differ by" in refused.stderr
     single = sensitivity(REFINEMENT, "--repeat", "1")
@@ -115,10 +117,12 @@ def test_numbers_are_read_from_a_file_that_each_run_writes(sensitivity, tmp_path
     assert errors_of(result)["multiply"][0] > 1e-3
     stale = sensitivity(REFINEMENT, "--compare", "x.npy", ending="")
     assert stale.returncode == 1 and '"x.npy" was not written' in stale.stderr
+    assert '"." is a folder' in sensitivity(REFINEMENT, "--compare", ".").stderr
 
 
 @pytest.mark.parametrize(("ending", "status", "said"), [
     ("print(1); sys.exit(3)\n", 1, "ended with status 3"), ("", 1, "stdout has no numbers"),
+    ("print(f'{1e6 * x.sum():.6f}e400')\n", 1, "stdout has 12"),
     ("print(1); os.kill(os.getpid(), 9)\n", 5, "was killed by signal 9")])
 def test_a_program_without_an_exact_result_is_told(sensitivity, ending, status, said):
     result = sensitivity(REFINEMENT, ending=ending)
@@ -616,8 +620,9 @@ def test_no_place_is_blamed_for_what_a_few_runs_do_by_chance_and_no_exact_one(se
 
 
 def test_no_place_is_blamed_for_a_number_that_grows_from_run_to_run(sensitivity):
-    result = sensitivity(SEVERAL, ending="print(1 + 1e-3 * count)\n")
+    result = sensitivity(SEVERAL, ending="print('size 7\\nclock', 1 + 1e-3 * count)\n")
     assert result.returncode == 3 and "an exact run after all others differs from the first" in result.stderr, result.stdout
+    assert ", in clock (line 2); those before it" in result.stderr
 
 
 def test_a_shown_policy_lowers_no_place_that_was_not_tried(sensitivity, tmp_path):

@@ -10,6 +10,7 @@ namespace fp32shim::tests {
 namespace {
 
 using Values = std::vector<double>;
+using Strings = std::vector<std::string>;
 
 Values values_in(const std::string& text) { return cli::parse_text_numbers(text).values; }
 
@@ -26,6 +27,15 @@ TEST(ParsedNumbers, OfATextAreThoseThatStandByThemselves) {
     EXPECT_EQ(values_in("The sum is 3. ±0.5 µ=2"), (Values{3, 0.5, 2}));
     EXPECT_EQ(values_in("1.5D-03 2D+1 3D5"), (Values{1.5e-3, 20}));
     EXPECT_EQ(values_in("1.0E+00-2.0E+00"), (Values{1, -2}));
+}
+
+TEST(ParsedNumbers, ThatADoubleCannotHoldAreRefusedAndNotReadAsInfinityOrZero) {
+    for (const std::string& number : Strings{"462.67e400", "-1E+309", "1e-400", "-0.01D-400", "2.5D+400"})
+        EXPECT_TRUE(cli::parse_numbers("a 1\nb " + number).problem.starts_with("has " + number + " in line 2, "))
+            << number;
+    const std::string held = "0 -0.0e-400 0D+00 inf -Infinity nan 4.9e-324 1e-310 2D-310 1.7e308 x1e400 1e400x";
+    EXPECT_EQ(cli::parse_numbers(held).problem, "");
+    EXPECT_EQ(values_in(held).size(), 10U);
 }
 
 TEST(ParsedNumbers, OfDatesAndTimesOfDayDoNotCount) {
