@@ -168,8 +168,11 @@ class NumberTextReader {
         const std::string_view digits(begin, static_cast<std::size_t>(after - begin));
         if (after != end && (*after == '.' || *after == 'j')) ++after;
         if (after != end && is_word(*after)) return false;
-        if (numbers_.problem.empty() && is_beyond_double(digits, value))
-            numbers_.problem = fmt::format("has {:.40} in line {}, {}", digits, line_, beyond_double_text);
+        if (is_beyond_double(digits, value)) {
+            if (digits.find_first_of(".+-", 1) == std::string_view::npos) return false;  // rather a hash: 12e45678
+            if (numbers_.problem.empty())
+                numbers_.problem = fmt::format("has {:.40} in line {}, {}", digits, line_, beyond_double_text);
+        }
         add(value);
         at_ = static_cast<std::size_t>(after - text_.data());
         begin_of_label_ = at_;

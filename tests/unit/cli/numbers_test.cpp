@@ -33,7 +33,8 @@ TEST(ParsedNumbers, ThatADoubleCannotHoldAreRefusedAndNotReadAsInfinityOrZero) {
     for (const std::string& number : Strings{"462.67e400", "-1E+309", "1e-400", "-0.01D-400", "2.5D+400"})
         EXPECT_TRUE(cli::parse_numbers("a 1\nb " + number).problem.starts_with("has " + number + " in line 2, "))
             << number;
-    const std::string held = "0 -0.0e-400 0D+00 inf -Infinity nan 4.9e-324 1e-310 2D-310 1.7e308 x1e400 1e400x";
+    const std::string held =
+        "0 -0.0e-400 0D+00 inf -Infinity nan 4.9e-324 1e-310 2D-310 1.7e308 x1e400 1e400x 12e45678";
     EXPECT_EQ(cli::parse_numbers(held).problem, "");
     EXPECT_EQ(values_in(held).size(), 10U);
 }
