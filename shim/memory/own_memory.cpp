@@ -17,8 +17,8 @@ extern "C" void fp32shim_call_on_stack(void (*function)(void*), void* argument,
 namespace fp32shim {
 namespace {
 
-// The reserve for allocations after malloc has failed, and for those that must not call malloc. It is large enough to
-// read the environment and a short policy. Its pages take address space, but use no memory until they are touched.
+// The reserve for allocations after malloc has failed. It is large enough to read the environment and a short policy.
+// Its pages take address space, but use no memory until they are touched.
 constexpr std::size_t malloc_alignment = alignof(std::max_align_t);
 alignas(malloc_alignment) constinit char malloc_reserve[256 << 10]{};
 constinit std::atomic<std::size_t> reserve_used{0};
@@ -37,12 +37,9 @@ void* allocate_from_reserve(std::size_t size) {
     return malloc_reserve + used;
 }
 
-__attribute__((tls_model("initial-exec"))) constinit thread_local bool avoids_malloc = false;
-
 void* allocate(std::size_t size) {
     if (size == 0) size = 1;
-    void* memory = avoids_malloc ? allocate_from_reserve(size) : nullptr;
-    if (memory == nullptr) memory = std::malloc(size);
+    void* memory = std::malloc(size);
     return memory != nullptr ? memory : allocate_from_reserve(size);
 }
 
@@ -64,8 +61,6 @@ constexpr std::size_t stack_size = 2 << 20;
 alignas(64) constinit char spare_stack[128 << 10]{};
 
 }  // namespace
-
-void set_malloc_avoided(bool is_avoided) { avoids_malloc = is_avoided; }
 
 bool run_while_memory_lasts(void (*function)(void*), void* argument) {
     jmp_buf here;
@@ -101,7 +96,7 @@ void* operator new(std::size_t size) {
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return fp32shim::allocate(size); }
 
 void operator delete(void* memory) noexcept {
-    if (!fp32shim::is_of_reserve(memory) && !fp32shim::avoids_malloc) std::free(memory);
+    if (!fp32shim::is_of_reserve(memory)) std::free(memory);
 }
 
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }

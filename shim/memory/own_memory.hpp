@@ -10,10 +10,6 @@ namespace fp32shim {
 /// run_while_memory_lasts().
 bool run_while_memory_lasts(void (*function)(void*), void* argument);
 
-/// Makes `new` on this thread use a reserve of 256 KiB instead of malloc, as long as it lasts. This is for a signal
-/// handler, which may have interrupted malloc.
-void set_malloc_avoided(bool is_avoided);
-
 /// Calls `function(argument)` on a stack of 2 MiB or, if the kernel has no memory for it, on a spare stack of 128
 /// KiB. Only one thread at a time may call run_on_own_stack().
 void run_on_own_stack(void (*function)(void*), void* argument);

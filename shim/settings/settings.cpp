@@ -47,12 +47,10 @@ template <class Function>
 auto without_interruption(Function function) {
     int cancel_state = 0;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    if (system::may_be_in_signal_handler()) set_malloc_avoided(true);
     const auto result = [&] {
         const system::SignalHold hold;
         return function();
     }();
-    set_malloc_avoided(false);
     pthread_setcancelstate(cancel_state, nullptr);  // no destructor makes this call, because the thread may end here
     return result;
 }
