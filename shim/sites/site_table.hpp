@@ -40,7 +40,8 @@ SiteTableHash find_collision_free_hash(std::size_t ways, AllOf all_of) {
     constexpr std::uint64_t tries = 16;
     for (;; ways *= 2) {
         // `taken` has one bit for each entry of the table. The bit is set if some address is hashed to this entry.
-        // `taken` has at most 2 KiB, because this code may run in a signal handler.
+        // `taken` has at most 2 KiB, and all of the loop together 4 KiB, because this code may run in a signal
+        // handler.
         const std::size_t words = (ways + 63) / 64;
         auto* const taken = static_cast<std::uint64_t*>(__builtin_alloca(words * sizeof(std::uint64_t)));
         for (std::uint64_t i = 0; i < tries; ++i) {
