@@ -39,9 +39,11 @@ std::string text_of_error(const OutputDistance& distance) {
 /// an empty text if the problem of `distance` names a number already.
 std::string place_of_error(const OutputDistance& distance) {
     if (!distance.problem.empty() || distance.most.empty()) return {};
-    const auto worst = std::ranges::max_element(
-        distance.most, {}, [](const ChangedRow& row) { return row.counts ? row.change / row.noise : 0; });
-    return fmt::format(", in {}", printable(worst->name));
+    const auto beside_noise = [](const ChangedRow& row) {
+        return row.counts && row.change > 0 ? row.change / row.noise : 0;
+    };
+    const auto worst = std::ranges::max_element(distance.most, {}, beside_noise);
+    return beside_noise(*worst) > 0 ? fmt::format(", in {}", printable(worst->name)) : "";
 }
 
 /// Returns a sentence about the differences between exact runs, and about the errors that they make meaningless.

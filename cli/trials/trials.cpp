@@ -67,9 +67,8 @@ void say_unread_input(std::string_view name) {
 std::string unknown_run_text(const FinishedRun& run) {
     if (!run.unwritten.empty())
         return fmt::format(
-            "a file of a run could not be written, so nothing is known about the run's products: {}. TMPDIR names "
-            "the "
-            "folder for temporary files",
+            "a file of a run could not be written as a whole, so the run's products are not all known: {}. TMPDIR "
+            "names the folder for temporary files",
             printable(run.unwritten));
     if (!run.unread_policy.empty())
         return fmt::format(
