@@ -169,7 +169,9 @@ class NumberTextReader {
         if (after != end && (*after == '.' || *after == 'j')) ++after;
         if (after != end && is_word(*after)) return false;
         if (is_beyond_double(digits, value)) {
-            if (digits.find_first_of(".+-", 1) == std::string_view::npos) return false;  // rather a hash: 12e45678
+            constexpr std::size_t shortest_hash = 7;  // characters to which git shortens one, such as 12e45678
+            if (digits.size() >= shortest_hash && digits.find_first_of(".+-", 1) == std::string_view::npos)
+                return false;
             if (numbers_.problem.empty())
                 numbers_.problem = fmt::format("has {:.40} in line {}, {}", digits, line_, beyond_double_text);
         }

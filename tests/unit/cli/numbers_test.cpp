@@ -30,7 +30,7 @@ TEST(ParsedNumbers, OfATextAreThoseThatStandByThemselves) {
 }
 
 TEST(ParsedNumbers, ThatADoubleCannotHoldAreRefusedAndNotReadAsInfinityOrZero) {
-    for (const std::string& number : Strings{"462.67e400", "-1E+309", "1e-400", "-0.01D-400", "2.5D+400"})
+    for (const std::string& number : Strings{"2e400", "462.67e400", "-1E+309", "1e-400", "-0.01D-400", "2.5D+400"})
         EXPECT_TRUE(cli::parse_numbers("a 1\nb " + number).problem.starts_with("has " + number + " in line 2, "))
             << number;
     const std::string held =
