@@ -5,27 +5,16 @@
 
 #include "shim/entry/entry_layout.h"
 
-    .section .bss.fp32shim_site_tables, "aw", @nobits
-    .balign 64
-    .hidden fp32shim_site_tables
-    .globl fp32shim_site_tables
-fp32shim_site_tables:
-    .set tables_size, 0
-#define ROW(symbol, family, form) .set tables_size, tables_size + 8;
-#include "shim/table/functions.def"
-    .skip tables_size + FP32SHIM_DLSYM_ENTRY_COUNT * 8
-
-    .text
-    .set entry_index, 0
+.macro landing_pad
+    hint    #34                     // bti c
+.endm
 
 // A table of call sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at offset 8, and its
 // entries, pointers to call sites, from offset 16 on. No entry is null, so the code does not test for null. There are
 // too few free registers to keep the table's address, so the address is loaded twice. If the table was replaced between
 // the two loads, the new table has more entries: the computed index exists in it, and at worst its entry holds another
 // call site. The call site's return address is loaded with acquire order, so that its target is not read earlier.
-.macro entry
-    .cfi_startproc
-    hint    #34                     // bti c
+.macro entry_code
     adrp    x16, fp32shim_site_tables + entry_index * 8
     ldr     x16, [x16, :lo12:fp32shim_site_tables + entry_index * 8]
     cbz     x16, 1f
@@ -44,73 +33,52 @@ fp32shim_site_tables:
     br      x17
 1:  mov     w16, #entry_index
     b       fp32shim_find_site_gate
-    .cfi_endproc
-    .set entry_index, entry_index + 1
 .endm
 
-.macro named_entry name
-    .org    fp32shim_entries + entry_index * FP32SHIM_ENTRY_SPACING
-    .globl  \name
-    .type   \name, %function
-\name:
-    entry
-    .size   \name, . - \name
-.endm
-
-    .balign 16
-    .hidden fp32shim_entries
-    .globl  fp32shim_entries
-fp32shim_entries:
-#define ROW(symbol, family, form) named_entry symbol;
-#include "shim/table/functions.def"
-
-    .set resolver_index, 0
-.macro resolver
-    .balign FP32SHIM_RESOLVER_SPACING
-    .cfi_startproc
-    hint    #34
+.macro resolver_code
     mov     w0, #resolver_index
     b       fp32shim_resolve
-    .cfi_endproc
-    .set resolver_index, resolver_index + 1
 .endm
-    .balign FP32SHIM_RESOLVER_SPACING
-    .hidden fp32shim_resolvers
-    .globl  fp32shim_resolvers
-fp32shim_resolvers:
-#define ROW(symbol, family, form) resolver;
-#include "shim/table/functions.def"
 
-    .balign FP32SHIM_DLSYM_ENTRY_SPACING
-    .hidden fp32shim_dlsym_entries
-    .globl  fp32shim_dlsym_entries
-fp32shim_dlsym_entries:
-    .rept FP32SHIM_DLSYM_ENTRY_COUNT
-    .balign FP32SHIM_DLSYM_ENTRY_SPACING
-    entry
-    .endr
-    .balign 64
-    .hidden fp32shim_dlsym_entries_end
-    .globl  fp32shim_dlsym_entries_end
-fp32shim_dlsym_entries_end:
+#include "shim/entry/entry_points.inc"
+
+.macro enter_frame size
+    stp     x29, x30, [sp, #-(\size)]!
+    .cfi_def_cfa_offset \size
+    .cfi_offset x29, -(\size)
+    .cfi_offset x30, -(\size) + 8
+.endm
+.macro leave_frame size
+    ldp     x29, x30, [sp], #\size
+    .cfi_restore x30
+    .cfi_restore x29
+    .cfi_def_cfa_offset 0
+.endm
+
+.macro store_words offset
+    stp     x0, x1, [sp, #\offset]
+    stp     x2, x3, [sp, #\offset + 16]
+    stp     x4, x5, [sp, #\offset + 32]
+    stp     x6, x7, [sp, #\offset + 48]
+.endm
+.macro load_words offset
+    ldp     x0, x1, [sp, #\offset]
+    ldp     x2, x3, [sp, #\offset + 16]
+    ldp     x4, x5, [sp, #\offset + 32]
+    ldp     x6, x7, [sp, #\offset + 48]
+.endm
 
 // The frame that shim/entry/frame.hpp reads:  x29 x30 x8 | q0..q7 | x0..x7 | stack arguments
 #define FRAME_SIZE (32 + 128 + 64)
 .macro save_arguments
-    stp     x29, x30, [sp, #-FRAME_SIZE]!
-    .cfi_def_cfa_offset FRAME_SIZE
-    .cfi_offset x29, -FRAME_SIZE
-    .cfi_offset x30, -FRAME_SIZE + 8
+    enter_frame FRAME_SIZE
     mov     x29, sp
     str     x8, [sp, #16]
     stp     q0, q1, [sp, #32]
     stp     q2, q3, [sp, #64]
     stp     q4, q5, [sp, #96]
     stp     q6, q7, [sp, #128]
-    stp     x0, x1, [sp, #160]
-    stp     x2, x3, [sp, #176]
-    stp     x4, x5, [sp, #192]
-    stp     x6, x7, [sp, #208]
+    store_words 160
 .endm
 
 .macro restore_arguments
@@ -119,22 +87,14 @@ fp32shim_dlsym_entries_end:
     ldp     q2, q3, [sp, #64]
     ldp     q4, q5, [sp, #96]
     ldp     q6, q7, [sp, #128]
-    ldp     x0, x1, [sp, #160]
-    ldp     x2, x3, [sp, #176]
-    ldp     x4, x5, [sp, #192]
-    ldp     x6, x7, [sp, #208]
-    ldp     x29, x30, [sp], #FRAME_SIZE
-    .cfi_restore x30
-    .cfi_restore x29
-    .cfi_def_cfa_offset 0
+    load_words 160
+    leave_frame FRAME_SIZE
 .endm
 
 // Calls fp32shim_find_site() to find or make the call site, and then jumps to the call site's target. An entry point
 // comes here if its table does not have the call site. On entry, w16 contains the index of the entry point.
     .balign 16
-    .type   fp32shim_find_site_gate, %function
-fp32shim_find_site_gate:
-    .cfi_startproc
+    begin_function fp32shim_find_site_gate
     save_arguments
     mov     w0, w16
     mov     x1, x30
@@ -143,132 +103,75 @@ fp32shim_find_site_gate:
     restore_arguments
     ldr     x17, [x16, #8]
     br      x17
-    .cfi_endproc
-    .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
+    end_function fp32shim_find_site_gate
 
 // Hands a call to fp32shim_govern, which returns in x1 the address to jump to with the arguments unchanged, or 0. If it
 // returns 0, it has run the call, and the function's result is in x0 or, if it is of a floating-point type, in the
 // frame's q0 and q1. On entry, x16 contains the address of the call site.
-    .balign 64
-    .hidden fp32shim_govern_gate
-    .globl  fp32shim_govern_gate
-    .type   fp32shim_govern_gate, %function
-fp32shim_govern_gate:
-    .cfi_startproc
-    hint    #34
+    begin_gate fp32shim_govern_gate
     save_arguments
     mov     x0, x16
     add     x1, sp, #160
     bl      fp32shim_govern
     cbnz    x1, 1f
     ldp     q0, q1, [sp, #32]
-    ldp     x29, x30, [sp], #FRAME_SIZE
     .cfi_remember_state
-    .cfi_restore x30
-    .cfi_restore x29
-    .cfi_def_cfa_offset 0
+    leave_frame FRAME_SIZE
     ret
 1:  .cfi_restore_state
     mov     x17, x1
     restore_arguments
     br      x17
-    .cfi_endproc
-    .size   fp32shim_govern_gate, . - fp32shim_govern_gate
+    end_function fp32shim_govern_gate
 
 // Handles a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to,
 // or 0 if the call needs fp32shim_govern. The function changes no vector registers, so they are not saved. On entry,
 // x16 contains the address of the call site. x8 (the address for a large result) is not saved, because no function that
 // uses this gate has a large result.
 #define WORDS_SIZE (16 + 64)
-    .balign 64
-    .hidden fp32shim_express_gate
-    .globl  fp32shim_express_gate
-    .type   fp32shim_express_gate, %function
-fp32shim_express_gate:
-    .cfi_startproc
-    hint    #34
-    stp     x29, x30, [sp, #-(WORDS_SIZE + 16)]!
-    .cfi_def_cfa_offset WORDS_SIZE + 16
-    .cfi_offset x29, -(WORDS_SIZE + 16)
-    .cfi_offset x30, -(WORDS_SIZE + 16) + 8
+    begin_gate fp32shim_express_gate
+    enter_frame (WORDS_SIZE + 16)
     mov     x29, sp
     str     x16, [sp, #16]
-    stp     x0, x1, [sp, #32]
-    stp     x2, x3, [sp, #48]
-    stp     x4, x5, [sp, #64]
-    stp     x6, x7, [sp, #80]
+    store_words 32
     mov     x0, x16
     add     x1, sp, #32
     bl      fp32shim_express
     mov     x17, x0
     ldr     x16, [sp, #16]
-    ldp     x0, x1, [sp, #32]
-    ldp     x2, x3, [sp, #48]
-    ldp     x4, x5, [sp, #64]
-    ldp     x6, x7, [sp, #80]
-    ldp     x29, x30, [sp], #(WORDS_SIZE + 16)
-    .cfi_restore x30
-    .cfi_restore x29
-    .cfi_def_cfa_offset 0
+    load_words 32
+    leave_frame (WORDS_SIZE + 16)
     cbz     x17, fp32shim_govern_gate
     br      x17
-    .cfi_endproc
-    .size   fp32shim_express_gate, . - fp32shim_express_gate
+    end_function fp32shim_express_gate
 
 // Hands a call of cuBLAS or the CUDA driver to fp32shim_govern_cublas, which returns its outcome like fp32shim_govern.
 // All arguments are of integer class, so vector registers are not saved. On entry, x16 contains the address of the call
 // site.
-    .balign 64
-    .hidden fp32shim_cublas_gate
-    .globl  fp32shim_cublas_gate
-    .type   fp32shim_cublas_gate, %function
-fp32shim_cublas_gate:
-    .cfi_startproc
-    hint    #34
-    stp     x29, x30, [sp, #-WORDS_SIZE]!
-    .cfi_def_cfa_offset WORDS_SIZE
-    .cfi_offset x29, -WORDS_SIZE
-    .cfi_offset x30, -WORDS_SIZE + 8
+    begin_gate fp32shim_cublas_gate
+    enter_frame WORDS_SIZE
     mov     x29, sp
-    stp     x0, x1, [sp, #16]
-    stp     x2, x3, [sp, #32]
-    stp     x4, x5, [sp, #48]
-    stp     x6, x7, [sp, #64]
+    store_words 16
     mov     x0, x16
     add     x1, sp, #16
     bl      fp32shim_govern_cublas
     mov     x17, x1
     cbnz    x17, 1f
-    ldp     x29, x30, [sp], #WORDS_SIZE
     .cfi_remember_state
-    .cfi_restore x30
-    .cfi_restore x29
-    .cfi_def_cfa_offset 0
+    leave_frame WORDS_SIZE
     ret
 1:  .cfi_restore_state
-    ldp     x0, x1, [sp, #16]
-    ldp     x2, x3, [sp, #32]
-    ldp     x4, x5, [sp, #48]
-    ldp     x6, x7, [sp, #64]
-    ldp     x29, x30, [sp], #WORDS_SIZE
-    .cfi_restore x30
-    .cfi_restore x29
-    .cfi_def_cfa_offset 0
+    load_words 16
+    leave_frame WORDS_SIZE
     br      x17
-    .cfi_endproc
-    .size   fp32shim_cublas_gate, . - fp32shim_cublas_gate
+    end_function fp32shim_cublas_gate
 
 .macro lookup_entry name, wants, answers, real
     .balign 16
     .globl  \name
-    .type   \name, %function
-\name:
-    .cfi_startproc
-    hint    #34
-    stp     x29, x30, [sp, #-48]!
-    .cfi_def_cfa_offset 48
-    .cfi_offset x29, -48
-    .cfi_offset x30, -40
+    begin_function \name
+    landing_pad
+    enter_frame 48
     stp     x0, x1, [sp, #16]
     str     x2, [sp, #32]
     mov     x2, x30
@@ -276,18 +179,14 @@ fp32shim_cublas_gate:
     mov     w16, w0
     ldp     x0, x1, [sp, #16]
     ldr     x2, [sp, #32]
-    ldp     x29, x30, [sp], #48
-    .cfi_restore x30
-    .cfi_restore x29
-    .cfi_def_cfa_offset 0
+    leave_frame 48
     cbnz    w16, 1f
     adrp    x16, \real
     ldr     x16, [x16, :lo12:\real]
     br      x16
 1:  mov     x3, x30
     b       \answers
-    .cfi_endproc
-    .size   \name, . - \name
+    end_function \name
 .endm
 
     lookup_entry dlsym, fp32shim_wants_lookup, fp32shim_answer_dlsym, fp32shim_real_dlsym

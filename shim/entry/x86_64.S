@@ -8,24 +8,13 @@
 
 #include "shim/entry/entry_layout.h"
 
-    .section .bss.fp32shim_site_tables, "aw", @nobits
-    .balign 64
-    .hidden fp32shim_site_tables
-    .globl fp32shim_site_tables
-fp32shim_site_tables:
-    .set tables_size, 0
-#define ROW(symbol, family, form) .set tables_size, tables_size + 8;
-#include "shim/table/functions.def"
-    .skip tables_size + FP32SHIM_DLSYM_ENTRY_COUNT * 8
-
-    .text
-    .set entry_index, 0
+.macro landing_pad
+    endbr64
+.endm
 
 // A table of call sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at offset 8, and its
 // entries, pointers to call sites, from offset 16 on. No entry is null, so the code does not test for null.
-.macro entry
-    .cfi_startproc
-    endbr64
+.macro entry_code
     movq    fp32shim_site_tables + entry_index * 8(%rip), %r10
     testq   %r10, %r10
     je      1f
@@ -40,59 +29,27 @@ fp32shim_site_tables:
     jmpq    *8(%r11)
 1:  movl    $entry_index, %r11d
     jmp     fp32shim_find_site_gate
-    .cfi_endproc
-    .set entry_index, entry_index + 1
 .endm
 
-.macro named_entry name
-    .org    fp32shim_entries + entry_index * FP32SHIM_ENTRY_SPACING
-    .globl  \name
-    .type   \name, @function
-\name:
-    entry
-    .size   \name, . - \name
-.endm
-
-// The entry points are equally spaced, so that an address is first + index * spacing.
-    .balign FP32SHIM_ENTRY_SPACING
-    .hidden fp32shim_entries
-    .globl  fp32shim_entries
-fp32shim_entries:
-#define ROW(symbol, family, form) named_entry symbol;
-#include "shim/table/functions.def"
-
-// The resolvers of the functions' names, in the order of the entry points. The loader calls them, see
-// shim/sites/missing_names.cpp.
-    .set resolver_index, 0
-.macro resolver
-    .balign FP32SHIM_RESOLVER_SPACING
-    .cfi_startproc
-    endbr64
+.macro resolver_code
     movl    $resolver_index, %edi
     jmp     fp32shim_resolve
-    .cfi_endproc
-    .set resolver_index, resolver_index + 1
 .endm
-    .balign FP32SHIM_RESOLVER_SPACING
-    .hidden fp32shim_resolvers
-    .globl  fp32shim_resolvers
-fp32shim_resolvers:
-#define ROW(symbol, family, form) resolver;
-#include "shim/table/functions.def"
 
-// Entry points that dlsym hands out. They are equally spaced, so that an address is first + number * spacing.
-    .balign FP32SHIM_DLSYM_ENTRY_SPACING
-    .hidden fp32shim_dlsym_entries
-    .globl  fp32shim_dlsym_entries
-fp32shim_dlsym_entries:
-    .rept FP32SHIM_DLSYM_ENTRY_COUNT
-    .balign FP32SHIM_DLSYM_ENTRY_SPACING
-    entry
+#include "shim/entry/entry_points.inc"
+
+.macro push_words registers:vararg
+    .irp    register, \registers
+    pushq   %\register
+    .cfi_adjust_cfa_offset 8
     .endr
-    .balign 64
-    .hidden fp32shim_dlsym_entries_end
-    .globl  fp32shim_dlsym_entries_end
-fp32shim_dlsym_entries_end:
+.endm
+.macro pop_words registers:vararg
+    .irp    register, \registers
+    popq    %\register
+    .cfi_adjust_cfa_offset -8
+    .endr
+.endm
 
 // Saves the registers in which a caller may pass arguments: six integer registers, rax (the number of vector registers
 // of a variadic call), and the lower halves of eight vector registers.
@@ -100,55 +57,23 @@ fp32shim_dlsym_entries_end:
 // The frame that shim/entry/frame.hpp reads:
 //     [xmm7..xmm0 below] | rdi rsi rdx rcx r8 r9 | return address | stack arguments
 .macro save_arguments
-    pushq   %r9
-    .cfi_adjust_cfa_offset 8
-    pushq   %r8
-    .cfi_adjust_cfa_offset 8
-    pushq   %rcx
-    .cfi_adjust_cfa_offset 8
-    pushq   %rdx
-    .cfi_adjust_cfa_offset 8
-    pushq   %rsi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rdi
-    .cfi_adjust_cfa_offset 8
+    push_words r9, r8, rcx, rdx, rsi, rdi
     subq    $(8 * 16 + 24), %rsp
     .cfi_adjust_cfa_offset 8 * 16 + 24
-    movups  %xmm0, 136(%rsp)
-    movups  %xmm1, 120(%rsp)
-    movups  %xmm2, 104(%rsp)
-    movups  %xmm3, 88(%rsp)
-    movups  %xmm4, 72(%rsp)
-    movups  %xmm5, 56(%rsp)
-    movups  %xmm6, 40(%rsp)
-    movups  %xmm7, 24(%rsp)
+    .irp    number, 0, 1, 2, 3, 4, 5, 6, 7
+    movups  %xmm\number, 136 - 16 * \number(%rsp)
+    .endr
     movq    %rax, 16(%rsp)
 .endm
 
 .macro restore_arguments
-    movups  136(%rsp), %xmm0
-    movups  120(%rsp), %xmm1
-    movups  104(%rsp), %xmm2
-    movups  88(%rsp), %xmm3
-    movups  72(%rsp), %xmm4
-    movups  56(%rsp), %xmm5
-    movups  40(%rsp), %xmm6
-    movups  24(%rsp), %xmm7
+    .irp    number, 0, 1, 2, 3, 4, 5, 6, 7
+    movups  136 - 16 * \number(%rsp), %xmm\number
+    .endr
     movq    16(%rsp), %rax
     addq    $(8 * 16 + 24), %rsp
     .cfi_adjust_cfa_offset -(8 * 16 + 24)
-    popq    %rdi
-    .cfi_adjust_cfa_offset -8
-    popq    %rsi
-    .cfi_adjust_cfa_offset -8
-    popq    %rdx
-    .cfi_adjust_cfa_offset -8
-    popq    %rcx
-    .cfi_adjust_cfa_offset -8
-    popq    %r8
-    .cfi_adjust_cfa_offset -8
-    popq    %r9
-    .cfi_adjust_cfa_offset -8
+    pop_words rdi, rsi, rdx, rcx, r8, r9
 .endm
 
 // The search for a call site calls the C library, whose vector code clears the upper parts of ymm and zmm registers. A
@@ -181,9 +106,7 @@ fp32shim_dlsym_entries_end:
 // Calls fp32shim_find_site() to find or make the call site, and then jumps to the call site's target. An entry point
 // comes here if its table does not have the call site. On entry, r11 contains the index of the entry point.
     .balign 16
-    .type   fp32shim_find_site_gate, @function
-fp32shim_find_site_gate:
-    .cfi_startproc
+    begin_function fp32shim_find_site_gate
     save_arguments
     movq    %r11, 8(%rsp)
     call    fp32shim_vector_bytes
@@ -217,19 +140,12 @@ fp32shim_find_site_gate:
     .cfi_adjust_cfa_offset -(8 * 64)
     restore_arguments  // restores the lower halves by SSE instructions, which do not change the upper halves
     jmpq    *8(%r11)
-    .cfi_endproc
-    .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
+    end_function fp32shim_find_site_gate
 
 // Hands a call to fp32shim_govern, which returns in rdx the address to jump to with the arguments unchanged, or 0. If
 // it returns 0, it has run the call, and the function's result is in rax or, if it is of a floating-point type, in the
 // frame's xmm0 and xmm1. On entry, r11 contains the address of the call site.
-    .balign 64
-    .hidden fp32shim_govern_gate
-    .globl  fp32shim_govern_gate
-    .type   fp32shim_govern_gate, @function
-fp32shim_govern_gate:
-    .cfi_startproc
-    endbr64
+    begin_gate fp32shim_govern_gate
     save_arguments
     movq    %r11, %rdi
     leaq    152(%rsp), %rsi
@@ -246,50 +162,27 @@ fp32shim_govern_gate:
     movq    %rdx, %r11
     restore_arguments
     jmpq    *%r11
-    .cfi_endproc
-    .size   fp32shim_govern_gate, . - fp32shim_govern_gate
+    end_function fp32shim_govern_gate
 
 // Handles a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to,
 // or 0 if the call needs fp32shim_govern. The function changes no vector registers, so they are not saved. On entry,
 // r11 contains the address of the call site.
-    .balign 64
-    .hidden fp32shim_express_gate
-    .globl  fp32shim_express_gate
-    .type   fp32shim_express_gate, @function
-fp32shim_express_gate:
-    .cfi_startproc
-    endbr64
-    .irp    register, r9, r8, rcx, rdx, rsi, rdi, r11
-    pushq   %\register
-    .cfi_adjust_cfa_offset 8
-    .endr
+    begin_gate fp32shim_express_gate
+    push_words r9, r8, rcx, rdx, rsi, rdi, r11
     movq    %r11, %rdi
     leaq    8(%rsp), %rsi
     call    fp32shim_express
     testq   %rax, %rax
-    .irp    register, r11, rdi, rsi, rdx, rcx, r8, r9
-    popq    %\register
-    .cfi_adjust_cfa_offset -8
-    .endr
+    pop_words r11, rdi, rsi, rdx, rcx, r8, r9
     je      fp32shim_govern_gate
     jmpq    *%rax
-    .cfi_endproc
-    .size   fp32shim_express_gate, . - fp32shim_express_gate
+    end_function fp32shim_express_gate
 
 // Hands a call of cuBLAS or the CUDA driver to fp32shim_govern_cublas, which returns its outcome like fp32shim_govern.
 // All arguments are of integer class, so vector registers are not saved. On entry, r11 contains the address of the call
 // site.
-    .balign 64
-    .hidden fp32shim_cublas_gate
-    .globl  fp32shim_cublas_gate
-    .type   fp32shim_cublas_gate, @function
-fp32shim_cublas_gate:
-    .cfi_startproc
-    endbr64
-    .irp    register, r9, r8, rcx, rdx, rsi, rdi
-    pushq   %\register
-    .cfi_adjust_cfa_offset 8
-    .endr
+    begin_gate fp32shim_cublas_gate
+    push_words r9, r8, rcx, rdx, rsi, rdi
     subq    $8, %rsp
     .cfi_adjust_cfa_offset 8
     movq    %r11, %rdi
@@ -305,13 +198,9 @@ fp32shim_cublas_gate:
     movq    %rdx, %r11
     addq    $8, %rsp
     .cfi_adjust_cfa_offset -8
-    .irp    register, rdi, rsi, rdx, rcx, r8, r9
-    popq    %\register
-    .cfi_adjust_cfa_offset -8
-    .endr
+    pop_words rdi, rsi, rdx, rcx, r8, r9
     jmpq    *%r11
-    .cfi_endproc
-    .size   fp32shim_cublas_gate, . - fp32shim_cublas_gate
+    end_function fp32shim_cublas_gate
 
 // void* dlsym(void* handle, const char* name)
 // void* dlvsym(void* handle, const char* name, const char* version)
@@ -320,31 +209,18 @@ fp32shim_cublas_gate:
 .macro lookup_entry name, wants, answers, real
     .balign 16
     .globl  \name
-    .type   \name, @function
-\name:
-    .cfi_startproc
-    endbr64
-    pushq   %rdi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rsi
-    .cfi_adjust_cfa_offset 8
-    pushq   %rdx
-    .cfi_adjust_cfa_offset 8
+    begin_function \name
+    landing_pad
+    push_words rdi, rsi, rdx
     movq    24(%rsp), %rdx
     call    \wants
-    popq    %rdx
-    .cfi_adjust_cfa_offset -8
-    popq    %rsi
-    .cfi_adjust_cfa_offset -8
-    popq    %rdi
-    .cfi_adjust_cfa_offset -8
+    pop_words rdx, rsi, rdi
     testl   %eax, %eax
     jne     1f
     jmpq    *\real(%rip)
 1:  movq    (%rsp), %rcx
     jmp     \answers
-    .cfi_endproc
-    .size   \name, . - \name
+    end_function \name
 .endm
 
     lookup_entry dlsym, fp32shim_wants_lookup, fp32shim_answer_dlsym, fp32shim_real_dlsym
