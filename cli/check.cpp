@@ -112,12 +112,10 @@ Json to_json(const std::string& file, const policy::LoadedPolicy& loaded) {
 }
 
 void print_lines(const std::string& file, const policy::LoadedPolicy& loaded) {
-    for (const auto& error : loaded.errors) {
+    for (const auto& error : loaded.errors)
         print(wrapped(fmt::format("{} {}\n", coloured("error:", Colour::red), printable(error.text()))));
-    }
-    for (const auto& warning : loaded.warnings) {
+    for (const auto& warning : loaded.warnings)
         print(wrapped(fmt::format("{} {}\n", coloured("warning:", Colour::yellow), printable(warning.text()))));
-    }
     if (!loaded.errors.empty()) return;
     const std::size_t rules = loaded.policy.rules.size();
     print(wrapped(fmt::format("{}: {}, {}{}\n", printable(file), coloured("valid", Colour::green),
@@ -145,21 +143,19 @@ int check(const CheckOptions& options) {
     Json files = Json::array();
     for (const std::string& file : options.files) {
         policy::LoadedPolicy loaded = policy::read_policy_file(file, required_owner(file));
-        if (!loaded.is_readable) {
+        if (!loaded.is_readable)
             status = exit_code::usage;
-        } else if (!loaded.errors.empty()) {
+        else if (!loaded.errors.empty())
             status = status == exit_code::usage ? status : exit_code::finding;
-        } else {
+        else
             loaded.warnings = warnings_about(loaded.policy, file);
-        }
         if (file.ends_with(".fp32rec") && !loaded.errors.empty())
             say("check",
                 printable(file) + " is named like a recording, not like a policy; fp32shim report reads recordings");
-        if (options.is_json) {
+        if (options.is_json)
             files.push_back(to_json(file, loaded));
-        } else {
+        else
             print_lines(file, loaded);
-        }
     }
     if (options.is_json) print(json_text({{"schema", 1}, {"files", files}}));
     return status;

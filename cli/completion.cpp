@@ -54,9 +54,8 @@ bool takes_recordings(const CLI::Option* option) { return option != nullptr && o
 /// Returns a description up to its first `;` or `(`. Characters that a shell may interpret become blanks.
 std::string short_text(std::string_view description) {
     std::string text(description.substr(0, description.find_first_of(";(")));
-    for (char& c : text) {
+    for (char& c : text)
         if (std::string_view("'\"`$\\[]:").find(c) != std::string_view::npos) c = ' ';
-    }
     text.resize(text.find_last_not_of(' ') + 1);
     return text;
 }
@@ -171,10 +170,9 @@ std::string zsh_command(const CompletableCommand& command) {
             value = ":file:_files";
         else if (takes_value(*option))
             value = ":value:";
-        for (const std::string& name : names_of(*option)) {
+        for (const std::string& name : names_of(*option))
             text +=
                 fmt::format(" \\\n                '{}[{}]{}'", name, short_text(option->get_description()), value);
-        }
     }
     if (command.takes_program) text += " \\\n                '(-)1:program:_command_names -e' '*::arguments:_normal'";
     if (takes_recordings(command.positional))
@@ -220,27 +218,24 @@ fi
 std::string fish_script(const std::vector<CompletableCommand>& all) {
     std::string text =
         "# fish completion for fp32shim, written by `fp32shim completion fish`.\ncomplete -c fp32shim -f\n";
-    for (const CompletableCommand& command : all) {
+    for (const CompletableCommand& command : all)
         text += fmt::format("complete -c fp32shim -n __fish_use_subcommand -a {} -d '{}'\n", command.name,
                             short_text(command.summary));
-    }
     for (const CompletableCommand& command : all) {
         const std::string condition = fmt::format("'__fish_seen_subcommand_from {}'", command.name);
         for (const CLI::Option* option : command.options) {
             text += fmt::format("complete -c fp32shim -n {}", condition);
-            for (const std::string& name : names_of(*option)) {
+            for (const std::string& name : names_of(*option))
                 text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-            }
             if (takes_value(*option)) text += " -r";
             if (const auto words = words_of(option); !words.empty())
                 text += fmt::format(" -a '{}'", joined(words, " "));
             if (takes_file(option)) text += " -F";
             text += fmt::format(" -d '{}'\n", short_text(option->get_description()));
         }
-        if (command.takes_program) {
+        if (command.takes_program)
             text +=
                 fmt::format("complete -c fp32shim -n {} -a '(__fish_complete_subcommand --fcs-skip=2)'\n", condition);
-        }
         if (takes_recordings(command.positional))
             text += fmt::format("complete -c fp32shim -n {} -k -a '(__fish_complete_suffix .fp32rec)'\n", condition);
         else if (takes_file(command.positional))

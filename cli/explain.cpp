@@ -40,13 +40,11 @@ const Function* find_product(const std::string& name) {
 std::string problem_with_function(const std::string& name) {
     if (find_product(name) != nullptr) return {};
     std::string problem = "found " + policy::in_quotes(name);
-    if (find_function(name.c_str()) >= 0) {
+    if (find_function(name.c_str()) >= 0)
         return problem + ", which multiplies nothing: fp32shim only watches it to learn the state of cuBLAS";
-    }
     std::vector<std::string_view> names;
-    for (const Function& function : functions) {
+    for (const Function& function : functions)
         if (function.multiplies()) names.push_back(function.name);
-    }
     return problem + ", which fp32shim does not intercept: its calls are not seen" +
            policy::did_you_mean(name, names);
 }
@@ -169,9 +167,8 @@ std::string verdict_text(const policy::RuleVerdict& verdict) {
         failed += (failed.empty() ? "" : "; ") + condition_text(condition);
         is_known = is_known || condition.found != policy::unknown_value;
     }
-    if (!failed.empty()) {
+    if (!failed.empty())
         return printable((is_known ? "does not apply: " : "is not known to apply, so it is skipped: ") + failed);
-    }
     std::string met_conditions;
     for (const auto& condition : verdict.unless)
         met_conditions += fmt::format("{}{} is {}, and it is {}", met_conditions.empty() ? "" : "; ", condition.key,
@@ -336,9 +333,8 @@ std::string text_of(const Explanation& e) {
                             who.job.empty() ? "none" : printable(who.job),
                             who.account.empty() ? "none" : printable(who.account),
                             who.command.empty() ? "not given (--command)" : policy::in_quotes(who.command));
-    if (e.call.device == policy::Device::cpu) {
+    if (e.call.device == policy::Device::cpu)
         text += fmt::format("  CPU mode    {}\n", policy::to_string(e.policy.cpu_mode));
-    }
     const PlannedFormat& outcome = e.planned.outcome;
     const bool is_preview = e.call.device == policy::Device::cpu &&
                             outcome.applied != policy::native_format(e.call.dtype) &&
@@ -356,9 +352,7 @@ std::string text_of(const Explanation& e) {
         text += fmt::format("  adds in     {}\n", accumulator_text(outcome));
     text +=
         fmt::format("  reason      {}: {}\n", policy::to_string(outcome.reason), meaning_of(outcome.reason, e.call));
-    if (!e.planned.supposed.empty()) {
-        text += fmt::format("  supposing   {}\n", fmt::join(e.planned.supposed, ", "));
-    }
+    if (!e.planned.supposed.empty()) text += fmt::format("  supposing   {}\n", fmt::join(e.planned.supposed, ", "));
     for (const PlannedCall::OtherOutcome& other : e.planned.others) {
         const bool adds = other.outcome.accumulator != policy::Accumulator::unknown;
         text += fmt::format("  but         {} ({}) with {}\n",
@@ -378,9 +372,8 @@ int explain(const ExplainOptions& options) {
                                                                     {"FP32_MATMUL_PRECISION", options.precision},
                                                                     {"FP32_MATMUL_FLOOR", options.floor},
                                                                     {"FP32_MATMUL_CPU", options.cpu}};
-    for (const auto& [name, value] : variables) {
+    for (const auto& [name, value] : variables)
         if (!value.empty()) environment.set(name, value);
-    }
     const std::string command = options.command.empty() ? options.executable : options.command;
     Explanation explanation;
     explanation.judged_process = policy::own_job_identity(environment.entry_views());
@@ -410,18 +403,16 @@ int explain(const ExplainOptions& options) {
     explanation.decision = policy::decision_before_audits(decision, explanation.policy, explanation.call.dtype);
     const bool may_add_otherwise =
         policy::is_half(explanation.call.dtype) && explanation.call.device == policy::Device::cuda;
-    if (explanation.decision.reason != policy::Reason::observed || may_add_otherwise) {
+    if (explanation.decision.reason != policy::Reason::observed || may_add_otherwise)
         for (const policy::Rule& rule : explanation.policy.rules) {
             explanation.tried.push_back(policy::explain_rule(rule, explanation.call, process));
             if (explanation.tried.back().applies) break;
         }
-    }
     explanation.planned =
         plan_described_call(function, explanation.call, explanation.decision, explanation.policy, environment);
-    if (has_dtype_argument(function) && options.dtype.empty()) {
+    if (has_dtype_argument(function) && options.dtype.empty())
         explanation.planned.notes.emplace_back(
             "each call states the types of its operands; assumed: float32 (--dtype)");
-    }
     print(options.is_json ? to_json(explanation) : wrapped(text_of(explanation)));
     return exit_code::ok;
 }

@@ -204,9 +204,8 @@ std::string why_without_effect(const record::LiveRecording& live, policy::Precis
 
 int set(const LiveCommandOptions& options) {
     std::optional<policy::Precision> precision;
-    if (!policy::equal_ignoring_case(options.precision, back_to_settings)) {
+    if (!policy::equal_ignoring_case(options.precision, back_to_settings))
         precision = policy::parse_precision(options.precision);
-    }
     const std::string words =
         "precision " + (precision ? std::string(policy::to_string(*precision)) : "back to its settings");
     return command_all(

@@ -86,9 +86,8 @@ bool matches_text(const Conditions& conditions, const MatmulCall& call) {
 
 double smallest_dim(const MatmulCall& call) {
     double smallest = -1;
-    for (const std::int64_t size : {call.m, call.n, call.k}) {
+    for (const std::int64_t size : {call.m, call.n, call.k})
         if (size >= 0 && (smallest < 0 || static_cast<double>(size) < smallest)) smallest = static_cast<double>(size);
-    }
     return smallest;
 }
 

@@ -75,20 +75,19 @@ Problem read_where(std::string_view text, PolicyDraft& policy) {
 }
 
 Problem read_audit_word(std::string_view word, PolicyDraft& policy) {
-    if (const auto fraction = parse_fraction(word)) {
+    if (const auto fraction = parse_fraction(word))
         policy.audit_sample = *fraction;
-    } else if (equal_ignoring_case(word, "fingerprint")) {
+    else if (equal_ignoring_case(word, "fingerprint"))
         policy.audit_fingerprint = true;
-    } else if (equal_ignoring_case(word, "nonfinite")) {
+    else if (equal_ignoring_case(word, "nonfinite"))
         policy.audit_nonfinite = true;
-    } else if (equal_ignoring_case(word, "float64")) {
+    else if (equal_ignoring_case(word, "float64"))
         policy.audit_float64 = AuditFormat::fp32;
-    } else {
+    else
         return "found " + in_quotes(word) +
                "; allowed: fingerprint, nonfinite, float64, or a fraction of calls from 0 to 1 (0.001); separate "
                "several with "
                "commas";
-    }
     return {};
 }
 
@@ -164,11 +163,10 @@ Diagnostic unknown_variable(std::string_view begin, std::string_view name) {
     std::vector<std::string_view> known;
     for (const SettingVariable& variable : variables) known.push_back(variable.name);
     std::string message = "unknown variable, ignored";
-    if (const auto near = nearest_name(name, known)) {
+    if (const auto near = nearest_name(name, known))
         message += "; did you mean " + std::string(prefix) + std::string(*near) + '?';
-    } else {
+    else
         message += "; known variables: FP32_MATMUL_ followed by " + joined(known);
-    }
     return {std::string(begin) + printable(name), message};
 }
 
@@ -219,13 +217,12 @@ void read_environment(const Environment& environment, PolicyDraft& policy, std::
 
         const auto* variable = std::find_if(std::begin(variables), std::end(variables),
                                             [&](const SettingVariable& candidate) { return candidate.name == name; });
-        if (is_setting != (variable != std::end(variables))) {
+        if (is_setting != (variable != std::end(variables)))
             warnings.push_back(unknown_variable(begin, name));
-        } else if (!is_setting) {
+        else if (!is_setting)
             continue;
-        } else if (Problem problem = variable->read(value, policy); !problem.empty()) {
+        else if (Problem problem = variable->read(value, policy); !problem.empty())
             errors.push_back({std::string(prefix) + std::string(name), std::move(problem)});
-        }
     }
 }
 

@@ -12,11 +12,10 @@ namespace {
 
 std::string number_text(double number, bool is_capability) {
     char text[40];
-    if (is_capability) {
+    if (is_capability)
         std::snprintf(text, sizeof text, "%d.%d", static_cast<int>(number) / 10, static_cast<int>(number) % 10);
-    } else {
+    else
         std::snprintf(text, sizeof text, "%.15g", number);
-    }
     return text;
 }
 
@@ -24,9 +23,8 @@ std::string condition_text(const NumberRange& range, bool is_capability) {
     if (range.lowest == range.highest) return number_text(range.lowest, is_capability);
     std::string text;
     if (range.lowest > 0) text = ">=" + number_text(range.lowest, is_capability);
-    if (std::isfinite(range.highest)) {
+    if (std::isfinite(range.highest))
         (text += text.empty() ? "<=" : " <=") += number_text(range.highest, is_capability);
-    }
     return text.empty() ? ">=0" : text;
 }
 std::string condition_text(const std::string& glob, bool) { return in_quotes(glob); }
@@ -65,9 +63,8 @@ std::vector<ConditionVerdict> explain(const Conditions& conditions, const Matmul
             if (list.empty()) return true;
             const bool is_capability = key == "compute_capability";
             std::string asked;
-            for (const auto& value : list) {
+            for (const auto& value : list)
                 (asked += asked.empty() ? "" : " or ") += condition_text(value, is_capability);
-            }
             std::string present = condition_value_text(found, is_capability);
             const bool has_none = (key == "scope" && call.scope.empty()) || (key == "where" && call.where.empty()) ||
                                   (key == "call_site" && call.call_site == nullptr) ||

@@ -29,9 +29,8 @@ constexpr ReasonTexts reason_words[] = {
 
 constexpr bool are_numbered_from_0() {
     std::size_t next = 0;
-    for (const ReasonTexts& words : reason_words) {
+    for (const ReasonTexts& words : reason_words)
         if (words.number != next++) return false;
-    }
     return true;
 }
 static_assert(are_numbered_from_0(), "policy/reasons.def skips or repeats a number");

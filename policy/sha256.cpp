@@ -82,9 +82,8 @@ std::string Sha256::hex_digest() {
         add_block(state_, last.substr(0, block_size));
 
     std::string hex;
-    for (const std::uint32_t word : state_) {
+    for (const std::uint32_t word : state_)
         for (int shift = 28; shift >= 0; shift -= 4) hex += "0123456789abcdef"[word >> shift & 0xf];
-    }
     return hex;
 }
 

@@ -215,17 +215,15 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
 /// table.
 constexpr auto parse_word(const auto& words, std::string_view text)
     -> std::optional<decltype(std::begin(words)->value)> {
-    for (const auto& word : words) {
+    for (const auto& word : words)
         if (equal_ignoring_case(word.text, text)) return word.value;
-    }
     return std::nullopt;
 }
 
 /// Returns the name (the first word) of a value in the table `words`, or an empty text if the value has no word.
 constexpr std::string_view name_of(const auto& words, auto value) {
-    for (const auto& word : words) {
+    for (const auto& word : words)
         if (word.value == value) return word.text;
-    }
     return {};
 }
 

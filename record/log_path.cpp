@@ -51,11 +51,10 @@ ExpandedPath expand_path(std::string_view name, const LogNameFacts& facts, std::
                 append_as_file_name(out, facts.host);
                 break;
             case 'r':
-                if (facts.rank < 0) {
+                if (facts.rank < 0)
                     out.text("none");
-                } else {
+                else
                     out.number(facts.rank);
-                }
                 break;
             case 'j':
                 append_as_file_name(out, facts.job_id);

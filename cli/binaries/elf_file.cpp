@@ -110,12 +110,10 @@ class DynamicSection {
     }
 
     std::optional<std::uint64_t> offset_of(std::uint64_t address) const {
-        for (const Elf64_Phdr& segment : segments_) {
+        for (const Elf64_Phdr& segment : segments_)
             if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
-                address - segment.p_vaddr < segment.p_filesz) {
+                address - segment.p_vaddr < segment.p_filesz)
                 return segment.p_offset + (address - segment.p_vaddr);
-            }
-        }
         return std::nullopt;
     }
 

@@ -94,9 +94,8 @@ CommandParser make_command_parser(const Command& command) {
     app->set_help_flag("-h,--help", "Print this and exit");
     app->set_version_flag("-V,--version", "", "Print the version and exit");
     Action action = command.define(*app);
-    for (CLI::Option* option : app->get_options()) {
+    for (CLI::Option* option : app->get_options())
         if (option->get_items_expected_max() > 0) remove_split_guards(*option);
-    }
     return {std::move(app), std::move(action)};
 }
 

@@ -45,13 +45,12 @@ std::vector<MatchedProcesses> matched_processes(const std::vector<ProcessResults
     std::vector<MatchedProcesses> matches;
     std::vector<bool> taken_a(a.size()), taken_b(b.size());
     for (const IsAlike is_alike : rounds) {
-        for (std::size_t i = 0; i < a.size(); ++i) {
+        for (std::size_t i = 0; i < a.size(); ++i)
             for (std::size_t j = 0; j < b.size() && !taken_a[i]; ++j) {
                 if (taken_b[j] || !is_alike(a[i], b[j])) continue;
                 taken_a[i] = taken_b[j] = true;
                 matches.emplace_back(i, j);
             }
-        }
     }
     return matches;
 }
@@ -274,13 +273,12 @@ class ResultPairing {
         for (const auto& [i, j] : match_threads(a_, b_)) {
             const ThreadResults &thread_a = a_.threads[i], &thread_b = b_.threads[j];
             const ThreadSequence one(a_, thread_a), other(b_, thread_b);
-            for (const AlignedRun& run : align_products({one.kinds, one.results}, {other.kinds, other.results})) {
+            for (const AlignedRun& run : align_products({one.kinds, one.results}, {other.kinds, other.results}))
                 for (std::size_t k = 0; k < run.count; ++k) {
                     const std::size_t a = thread_a.first + run.a + k, b = thread_b.first + run.b + k;
                     counterpart_in_order_[a] = b;
                     if (a_.products[a].result == b_.products[b].result) add_pair(a, b, 0, true);
                 }
-            }
         }
     }
 

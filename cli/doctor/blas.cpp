@@ -51,9 +51,8 @@ std::vector<LocatedLibrary> read_loader_cache() {
     if (!output) return found;
     std::string text;
     std::array<char, 4096> buffer;
-    while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), output.get())) {
+    while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), output.get()))
         text.append(buffer.data(), got);
-    }
     std::istringstream lines(text);
     for (std::string line; std::getline(lines, line);) {
         const std::size_t kind = line.find(" (");
@@ -158,9 +157,8 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
         library.implementation = "NVBLAS";
     } else {
         // Debian's libblas.so.3 of OpenBLAS only forwards calls to libopenblas.so.0.
-        for (const std::string& needed : elf->needed) {
+        for (const std::string& needed : elf->needed)
             if (is_library_name(needed)) library.implementation = "over " + needed;
-        }
     }
     if (!question) return library;
     const auto load_and_ask = [&](const Message&) -> Message {
@@ -189,9 +187,8 @@ std::vector<BlasLibrary> find_blas_libraries() {
 
 std::string find_library(const std::string& soname) {
     std::error_code error;
-    for (const LocatedLibrary& candidate : findable_libraries()) {
+    for (const LocatedLibrary& candidate : findable_libraries())
         if (candidate.name == soname && std::filesystem::exists(candidate.path, error)) return candidate.path;
-    }
     for (const char* folder : {"/lib64/", "/usr/lib64/", "/lib/", "/usr/lib/"}) {
         std::string path = folder + soname;
         if (std::filesystem::exists(path, error)) return path;

@@ -108,9 +108,8 @@ class LoaderLogReader {
         const std::size_t colon = text.find(": ");
         std::size_t number = 0;
         if (colon == std::string_view::npos ||
-            std::from_chars(text.data(), text.data() + colon, number).ec != std::errc() || number > 4096) {
+            std::from_chars(text.data(), text.data() + colon, number).ec != std::errc() || number > 4096)
             return;
-        }
         lines_[object_][number] = text.substr(colon + 2);
     }
 
@@ -124,18 +123,14 @@ class LoaderLogReader {
         if (!is_intercepted(symbol)) return;
         const auto caller = name_and_namespace(text.substr(0, to + 1));
         const auto provider = name_and_namespace(text.substr(to + 5, colon + 1 - (to + 5)));
-        if (caller && provider) {
-            process_->bindings.push_back({caller->first, provider->first, std::string(symbol)});
-        }
+        if (caller && provider) process_->bindings.push_back({caller->first, provider->first, std::string(symbol)});
     }
 
     void finish() {
         if (process_ && !process_->objects.empty()) {
-            for (std::size_t i = 0; i < process_->objects.size(); ++i) {
-                for (const auto& [number, text] : lines_[i]) {
+            for (std::size_t i = 0; i < process_->objects.size(); ++i)
+                for (const auto& [number, text] : lines_[i])
                     process_->objects[i].scopes.push_back(split_scope(text, names_));
-                }
-            }
             processes_.push_back(std::move(*process_));
         }
         process_.reset();

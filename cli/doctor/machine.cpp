@@ -143,10 +143,9 @@ GpuInventory read_gpus() {
     }
     gpus.problem = answer.value.value("problem", "");
     gpus.cuda = answer.value.value("cuda", "");
-    for (const Message& device : answer.value.value("devices", Message::array())) {
+    for (const Message& device : answer.value.value("devices", Message::array()))
         gpus.devices.push_back({device.value("name", ""), device.value("compute_capability", ""),
                                 device.value("memory", 0.0) / (1024.0 * 1024.0 * 1024.0)});
-    }
     return gpus;
 }
 

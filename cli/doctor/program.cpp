@@ -69,11 +69,10 @@ class LinkMap {
             // In the loader's output, the name of the program is its argument 0, so its file is searched in PATH.
             object.path = object.is_program ? find_program(loaded.name, std::getenv("PATH")).path : loaded.name;
             object.path = std::filesystem::path(object.path).lexically_normal().string();
-            if (auto elf = read_elf(object.path, is_needed_symbol)) {
+            if (auto elf = read_elf(object.path, is_needed_symbol))
                 object.elf = std::move(*elf);
-            } else if (!loaded.name.starts_with("linux-vdso") && !loaded.name.starts_with("linux-gate")) {
+            else if (!loaded.name.starts_with("linux-vdso") && !loaded.name.starts_with("linux-gate"))
                 result.unreadable.push_back(object.path);
-            }
             object.is_shim = std::ranges::count(object.elf.exports, shim_mark, &ElfSymbol::name) > 0;
             indices.emplace(std::pair{loaded.name, loaded.link_namespace}, objects_.size());
             objects_.push_back(std::move(object));
@@ -86,16 +85,14 @@ class LinkMap {
             const int link_namespace = objects_[i].link_namespace;
             for (const auto& scope : process.objects[i].scopes) {
                 std::vector<const LoadedObject*> list;
-                for (const std::string& name : scope) {
+                for (const std::string& name : scope)
                     if (const LoadedObject* object = find(name, link_namespace)) list.push_back(object);
-                }
                 objects_[i].is_global_scope.push_back(!list.empty() && list.front()->is_program);
                 objects_[i].scopes.push_back(std::move(list));
             }
         }
-        for (const std::string& name : process.added_globally) {
+        for (const std::string& name : process.added_globally)
             if (const LoadedObject* object = find(name, 0)) added_globally_.push_back(object);
-        }
         result.program = objects_.front().path;
         result.objects = objects_.size();
     }
@@ -111,9 +108,8 @@ class LinkMap {
             }
             if (caller.is_global_scope[i]) passes_shim = true;
         }
-        for (const LoadedObject* candidate : added_globally_) {
+        for (const LoadedObject* candidate : added_globally_)
             if (!candidate->is_shim && exports_symbol(candidate->elf, import)) return {candidate, passes_shim};
-        }
         return {nullptr, passes_shim};
     }
 
@@ -129,17 +125,14 @@ struct CallVisibility {
 };
 
 CallVisibility visibility_of(const LoadedObject& caller, const SymbolResolution& binding) {
-    if (caller.link_namespace != 0) {
+    if (caller.link_namespace != 0)
         return {"loaded into a separate linker namespace (dlmopen), which no preload reaches", ""};
-    }
     if (binding.passes_shim) return {};
-    if (binding.provider->is_program) {
+    if (binding.provider->is_program)
         return {"the program's own functions, which come before every preload",
                 "link the program with a shared BLAS"};
-    }
-    if (binding.provider == &caller && caller.elf.is_symbolic) {
+    if (binding.provider == &caller && caller.elf.is_symbolic)
         return {"linked with -Bsymbolic, so it searches itself first", "link it without -Bsymbolic"};
-    }
     return {"opened with RTLD_DEEPBIND, so it searches its own libraries before any preload",
             "open it without RTLD_DEEPBIND"};
 }
@@ -198,9 +191,8 @@ void add_calls(const LinkMap& objects, const LoadedObject& caller, ExaminedProce
     for (auto& [key, calls] : groups) {
         std::sort(calls.functions.begin(), calls.functions.end());
         calls.package = package_of(calls.provider);
-        if (calls.family == "blas" && calls.provider != calls.caller) {
+        if (calls.family == "blas" && calls.provider != calls.caller)
             calls.library = identify_blas(std::string(system::base_name(calls.provider)), calls.provider);
-        }
         result.calls.push_back(std::move(calls));
     }
 }
@@ -250,12 +242,11 @@ void add_inner_lapack(const LinkMap& objects, const LoadedObject& caller, Examin
         calls.package = package_of(calls.provider);
         calls.why = "LAPACK that multiplies inside its own library";
         // A library inside a wheel cannot be replaced, so there is no remedy.
-        if (calls.package.empty()) {
+        if (calls.package.empty())
             calls.remedy = fmt::format(
                 "a separate LAPACK on top of a shared BLAS is seen (Debian, Ubuntu: install liblapack3, then choose "
                 "its file in lapack/ with: update-alternatives --config liblapack.so.3-{})",
                 multiarch);
-        }
         result.calls.push_back(std::move(calls));
     }
 }
@@ -264,9 +255,8 @@ void add_inner_lapack(const LinkMap& objects, const LoadedObject& caller, Examin
 /// on a machine with a GPU.
 void add_torch_note(const LinkMap& objects, ExaminedProcess& result) {
     const auto find = [&](std::string_view beginning) -> const LoadedObject* {
-        for (const LoadedObject& object : objects.all()) {
+        for (const LoadedObject& object : objects.all())
             if (system::base_name(object.path).starts_with(beginning)) return &object;
-        }
         return nullptr;
     };
     const LoadedObject* torch = find("libtorch_cpu.so");
@@ -278,11 +268,9 @@ void add_torch_note(const LinkMap& objects, ExaminedProcess& result) {
             {torch->path, "this build of torch has no CUDA part, so it uses no cuBLAS on any machine"});
         return;
     }
-    for (const std::string& needed : elf->needed) {
-        if (needed.starts_with("libcublas.so")) {
+    for (const std::string& needed : elf->needed)
+        if (needed.starts_with("libcublas.so"))
             result.notes.push_back({beside.string(), fmt::format("on a GPU it loads {}", needed)});
-        }
-    }
 }
 
 /// Adds a note for each algorithm that is known to give wrong results in the cublasLt at `path`. Loads the library in

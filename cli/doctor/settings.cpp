@@ -84,17 +84,16 @@ void judge_log(const policy::Policy& policy, const ProcessEnvironment& environme
 void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& findings) {
     const bool is_pinned =
         policy.floor == policy::Floor::fp32 || policy.default_precision == policy::Precision::highest;
-    if (const std::string value = value_of_variable("NVIDIA_TF32_OVERRIDE"); value == "0" && may_lower(policy)) {
+    if (const std::string value = value_of_variable("NVIDIA_TF32_OVERRIDE"); value == "0" && may_lower(policy))
         findings.push_back({"NVIDIA_TF32_OVERRIDE=0",
                             "cuBLAS, cuDNN, cuTENSOR and TensorRT use no TF32, whatever the settings here ask for",
                             "unset NVIDIA_TF32_OVERRIDE"});
-    } else if (!value.empty() && value != "0") {
+    else if (!value.empty() && value != "0")
         findings.push_back(
             {"NVIDIA_TF32_OVERRIDE=" + value,
              "NVIDIA documents only the value 0, which switches TF32 off; an H200 took 1 as permission to "
              "use TF32 for products that do not ask for it",
              "unset it, and choose TF32 with FP32_MATMUL_PRECISION=high"});
-    }
     if (const std::string value = value_of_variable("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE");
         value == "1" && !is_pinned) {  // torch ignores all other values
         findings.push_back({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=" + value,
@@ -102,12 +101,11 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
                             "unset it, or set FP32_MATMUL_FLOOR=fp32"});
     }
     if (const std::string value = value_of_variable("CUBLAS_EMULATE_SINGLE_PRECISION");
-        !value.empty() && value != "0" && !policy.allow_bf16x9) {
+        !value.empty() && value != "0" && !policy.allow_bf16x9)
         findings.push_back(
             {"CUBLAS_EMULATE_SINGLE_PRECISION=" + value,
              "cuBLAS may compute float32 products from nine BF16 ones, which count as `bf16x9`, not as fp32",
              "CUBLAS_EMULATE_SINGLE_PRECISION=0, or allow_bf16x9 = true in [limits] of the policy"});
-    }
 }
 
 /// Reports variables that may make Triton, CuPy, JAX or MLX run products below float32. The shim does not control
@@ -171,10 +169,9 @@ void judge_preload(const PreloadEntry& preload, bool shim_is_behind, std::vector
     const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), preload.where);
     if (preload.file.empty()) {
         // The loader replaces $LIB, $ORIGIN and $PLATFORM, so an entry that contains `$` may be correct.
-        if (preload.entry.find('$') == std::string::npos) {
+        if (preload.entry.find('$') == std::string::npos)
             findings.push_back(
                 {about, "the loader does not find it, says so, and continues without it", "correct the path"});
-        }
         return;
     }
     const auto elf = read_elf(preload.file, is_needed_symbol_of_preload);
@@ -191,15 +188,14 @@ void judge_preload(const PreloadEntry& preload, bool shim_is_behind, std::vector
     // The runtime of a sanitizer must come first. It may come before the shim, because it has no BLAS functions.
     if (exports("__asan_init")) return;
     const std::string remedy = fmt::format("name libfp32shim.so first in {}", preload.where);
-    if (std::ranges::any_of(elf->exports, is_intercepted, &ElfSymbol::name)) {
+    if (std::ranges::any_of(elf->exports, is_intercepted, &ElfSymbol::name))
         findings.push_back(
             {about, "it comes before the shim and has its own BLAS functions, so calls reach it first", remedy});
-    } else if (exports("dlsym")) {
+    else if (exports("dlsym"))
         findings.push_back({about,
                             "it comes before the shim and has its own dlsym, so BLAS functions that a program looks "
                             "up may bypass the shim",
                             remedy});
-    }
 }
 
 /// Reports that audits are requested without a recording. Only recordings keep the errors that audits measure.
@@ -264,10 +260,9 @@ void read_preloads(ExaminedSettings& settings) {
         if (preload.is_shim) --shims_behind;
         judge_preload(preload, shims_behind > 0, settings.findings);
     }
-    if (shims > 1) {
+    if (shims > 1)
         settings.findings.push_back(
             {"LD_PRELOAD", fmt::format("{} copies of the shim are preloaded", shims), "keep one"});
-    }
 }
 
 }  // namespace
@@ -276,19 +271,17 @@ ExaminedSettings examine_settings(const GpuInventory& gpus) {
     ExaminedSettings settings;
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     settings.loaded = policy::load_policy(environment.entry_views(), {});
-    for (const auto* diagnostics : {&settings.loaded.errors, &settings.loaded.warnings}) {
+    for (const auto* diagnostics : {&settings.loaded.errors, &settings.loaded.warnings})
         for (const auto& [where, message] : *diagnostics) settings.findings.push_back({where, message, ""});
-    }
-    if (settings.loaded.policy.disabled) {
+    if (settings.loaded.policy.disabled)
         settings.findings.push_back(
             {"FP32_MATMUL_DISABLE=1", "the shim is switched off: it forwards everything", "unset it"});
-    } else if (settings.loaded.policy.cpu_mode == policy::CpuMode::accelerate &&
-               blas::bf16_units() == blas::Bf16Units::none) {
+    else if (settings.loaded.policy.cpu_mode == policy::CpuMode::accelerate &&
+             blas::bf16_units() == blas::Bf16Units::none)
         settings.findings.push_back({"CPU mode `accelerate`",
                                      "this processor has no BF16 units that are faster than float32: products run "
                                      "as called",
                                      "a processor with AMX or AVX512_BF16, or `off`"});
-    }
     judge_default_precision(settings.loaded.policy, gpus, settings.findings);
     judge_log(settings.loaded.policy, environment, settings.findings);
     judge_audit(settings.loaded.policy, settings.findings);

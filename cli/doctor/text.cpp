@@ -25,26 +25,23 @@ std::string line(std::string_view name, std::string_view value) {
 std::string machine_text(const DoctorResult& result) {
     const Processor& processor = result.processor;
     std::string features;
-    for (const auto& [name, is_there] : processor.features) {
+    for (const auto& [name, is_there] : processor.features)
         (features += features.empty() ? "" : ", ") += (is_there ? "" : "no ") + name;
-    }
     if (const auto* level = system::chosen_level.load(); level != nullptr)
         features += fmt::format("; FP32_MATMUL_INSTRUCTIONS leaves at most {}", level->word);
     std::string text = coloured("Machine", Colour::bold) + "\n";
     text += line("processor", fmt::format("{}{}{}, {} core{}", processor.model, processor.model.empty() ? "" : ", ",
                                           processor.architecture, processor.cores, processor.cores == 1 ? "" : "s"));
     text += line("features", features);
-    for (const Gpu& gpu : result.gpus.devices) {
+    for (const Gpu& gpu : result.gpus.devices)
         text += line("GPU", fmt::format("{}, compute capability {}, {:.0f} GiB", gpu.name, gpu.compute_capability,
                                         gpu.memory_gib));
-    }
     if (!result.gpus.devices.empty()) text += line("", "fp32shim gpu-check measures what the shim does on it");
     if (!result.gpus.problem.empty()) text += line("GPU", result.gpus.problem);
-    if (!result.gpus.driver.empty() || !result.gpus.cuda.empty()) {
+    if (!result.gpus.driver.empty() || !result.gpus.cuda.empty())
         text +=
             line("driver", fmt::format("{}{}", result.gpus.driver.empty() ? "version unknown" : result.gpus.driver,
                                        result.gpus.cuda.empty() ? "" : ", up to CUDA " + result.gpus.cuda));
-    }
     return text;
 }
 
@@ -53,10 +50,9 @@ std::string libraries_text(const std::vector<BlasLibrary>& libraries, bool is_of
                                              : "BLAS libraries that programs find by name");
     if (libraries.empty()) return text + "  none\n";
     TextTable table({{"  name"}, {"is", false, 12}, {"version"}, {"kernels"}, {"file", false, 30, 1}});
-    for (const BlasLibrary& library : libraries) {
+    for (const BlasLibrary& library : libraries)
         table.add({"  " + library.soname, library.problem.empty() ? library.implementation : "it " + library.problem,
                    library.version, library.kernels, library.file});
-    }
     return text + table.text();
 }
 
@@ -75,11 +71,10 @@ std::string settings_text(const ExaminedSettings& settings) {
                                                          policy.revision.empty() ? "" : " " + policy.revision,
                                                          policy.rules.size(), policy.rules.size() == 1 ? "" : "s"));
     text += line("log", policy.log_path.empty() ? "none" : policy.log_path);
-    for (const PreloadEntry& preload : settings.preloads) {
+    for (const PreloadEntry& preload : settings.preloads)
         text += line("preload", preload.entry + (preload.file.empty() ? " (not found)"
                                                  : preload.is_shim    ? " (the shim)"
                                                                       : ""));
-    }
     return text;
 }
 
@@ -115,10 +110,9 @@ std::string program_text(const ExaminedProgram& program) {
                      fmt::format("{} ({}): {}", process.pid, process.program, counted(process.objects, "object")));
         for (const FileNote& note : process.notes)
             text += fmt::format("  {:<14}{}: {}\n", "", printable(note.about), printable(note.message));
-        for (const BoundSymbol& bound : process.bindings) {
+        for (const BoundSymbol& bound : process.bindings)
             text += fmt::format("  {:<14}{} of {} -> {}\n", "bound", printable(bound.symbol), printable(bound.caller),
                                 printable(bound.provider));
-        }
     }
     if (others > 0) {
         constexpr std::size_t max_names = 5;

@@ -34,10 +34,9 @@ std::string provider_text(const LibraryCalls& calls) {
     if (calls.provider == calls.caller) return "itself, which contains them";
     const std::string text(system::base_name(calls.provider));
     std::vector<std::string> details;
-    if (!calls.library.implementation.empty() && calls.library.implementation != "other") {
+    if (!calls.library.implementation.empty() && calls.library.implementation != "other")
         details.push_back(calls.library.implementation +
                           (calls.library.version.empty() ? "" : " " + calls.library.version));
-    }
     if (!calls.library.kernels.empty()) details.push_back(calls.library.kernels + " kernels");
     if (!calls.package.empty()) details.push_back(calls.package);
     return details.empty() ? text : fmt::format("{} ({})", text, fmt::join(details, ", "));
@@ -100,13 +99,12 @@ std::optional<Finding> judge_blas_kernels(const BlasLibrary& library, const Proc
     if (fitting.empty()) return std::nullopt;
     const std::string about = fmt::format("{} ({})", library.soname, library.path);
     const char* chosen = std::getenv("OPENBLAS_CORETYPE");
-    if (chosen != nullptr && *chosen != '\0') {
+    if (chosen != nullptr && *chosen != '\0')
         return Finding{
             about,
             fmt::format("OpenBLAS {} runs its {} kernels, as OPENBLAS_CORETYPE={} asks, on a processor with {}",
                         library.version, library.kernels, chosen, instructions),
             fmt::format("unset OPENBLAS_CORETYPE, or set OPENBLAS_CORETYPE={}", fitting)};
-    }
     return Finding{
         about,
         fmt::format("OpenBLAS {} treats this processor as {}, and does not use its {} (half the speed, or less)",
@@ -167,21 +165,18 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
     }
     judge_calls(calls, result);
     judge_bypasses(bypasses, result);
-    for (const ExaminedProcess& process : program.processes) {
-        for (const std::string& path : process.unreadable) {
+    for (const ExaminedProcess& process : program.processes)
+        for (const std::string& path : process.unreadable)
             result.not_seen.push_back(
                 {path, fmt::format("{}: its file could not be read afterwards, so its calls are not known", path),
                  ""});
-        }
-    }
     if (!program.was_run) return;
     const ProgramEnd& ended = program.ended;
-    if (ended.exec_error == 0 && (ended.signal != 0 || ended.exit_status != 0)) {
+    if (ended.exec_error == 0 && (ended.signal != 0 || ended.exit_status != 0))
         result.findings.push_back({program.path,
                                    fmt::format("it {}: libraries that it would have loaded later were not examined",
                                                program_end_text(ended)),
                                    "run it so that it succeeds"});
-    }
 }
 
 std::string key_of(const Finding& finding) { return finding.about + '\n' + finding.message; }
@@ -205,10 +200,9 @@ std::optional<Finding> judge_own_library() {
 
 void judge_program_and_machine(DoctorResult& result) {
     if (auto finding = judge_own_library()) result.findings.push_back(std::move(*finding));
-    for (const BlasLibrary& library : result.libraries) {
+    for (const BlasLibrary& library : result.libraries)
         if (auto finding = judge_blas_kernels(library, result.processor))
             result.findings.push_back(std::move(*finding));
-    }
     result.findings.insert(result.findings.end(), result.settings.findings.begin(), result.settings.findings.end());
     if (result.program) judge_program(*result.program, result);
     // Equal findings are shown once. They arise because several processes of a program load the same libraries, and

@@ -121,11 +121,9 @@ void follow(LogEntryReader& source, LogWriter& writer) {
                            ": it cannot be seen from this machine, container or PID namespace whether its "
                            "process still runs; following until it notes its end, or until Ctrl-C");
         const bool is_last = !source.read_again() || has_ended;
-        if (source.has_calls() || writer.accepts_repeated_rows() || is_last) {
-            while (source.next_entry_time()) {
+        if (source.has_calls() || writer.accepts_repeated_rows() || is_last)
+            while (source.next_entry_time())
                 if (!source.write_next(writer)) break;
-            }
-        }
         if (!output_is_open() || is_last) return;
         std::this_thread::sleep_for(source.has_calls() ? interval_for_calls : interval_for_decisions);
     }
@@ -167,9 +165,8 @@ int log(LogOptions& options) {
             say("log", source.path() + ": " + missing);
         if (const auto count = source.recording().lost_changes(); count > 0)
             say("log", source.path() + ": " + lost_changes_text(count));
-        for (const record::FileProblem& problem : source.recording().problems()) {
+        for (const record::FileProblem& problem : source.recording().problems())
             problems.push_back({source.path(), problem_text(problem), false});
-        }
     }
     if (options.filter.looks_at_sizes()) {
         std::uint64_t folded = 0;

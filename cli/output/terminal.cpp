@@ -320,9 +320,8 @@ std::string duration_text(double nanoseconds, bool is_estimate) {
 
 std::string count_text(std::uint64_t count) {
     std::string digits = fmt::format("{}", count);
-    for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3) {
+    for (auto i = static_cast<std::ptrdiff_t>(digits.size()) - 3; i > 0; i -= 3)
         digits.insert(static_cast<std::size_t>(i), 1, ',');
-    }
     return digits;
 }
 

@@ -231,10 +231,9 @@ class PolicyRuleFinder {
     /// are not chosen are excluded.
     void name_scope(const std::string& scope, PolicyRule& rule) const {
         rule.scopes = {scope};
-        for (const auto& [other, members] : of_scope_) {
+        for (const auto& [other, members] : of_scope_)
             if (other != scope && policy::matches_scope({literal_glob(scope)}, other) && !are_chosen(members))
                 rule.unless_scopes.push_back(other);
-        }
     }
 
     const GroupList& groups_;

@@ -157,12 +157,11 @@ void CallPathTree::merge_equal_calls() {
     const auto key = [](const CallsOfPath& calls) { return std::tuple(calls.node, calls.row); };
     std::ranges::sort(calls_, {}, key);
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < calls_.size(); ++i) {
+    for (std::size_t i = 0; i < calls_.size(); ++i)
         if (kept > 0 && key(calls_[kept - 1]) == key(calls_[i]))
             add_counters(calls_[kept - 1].counters, calls_[i].counters);
         else
             calls_[kept++] = calls_[i];
-    }
     calls_.resize(kept);
     summed_up_ = kept;
 }

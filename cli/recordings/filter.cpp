@@ -63,9 +63,8 @@ std::string toml_string(const std::string& text) {
 /// Multiplies the upper bounds of `ranges` by `factor`, less one. A size that was rounded up is less than `factor`
 /// times its true value, so it then matches whenever its true value may match.
 void widen(std::vector<policy::NumberRange>& ranges, double factor) {
-    for (policy::NumberRange& range : ranges) {
+    for (policy::NumberRange& range : ranges)
         if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);
-    }
 }
 
 /// Stands for the lines of a call path in a comparison whose result is already known. Every condition on the lines
@@ -89,11 +88,10 @@ std::optional<policy::Floor> floor_met(const record::RecordedRow& row) {
 }  // namespace
 
 void CallFilter::declare_options(CLI::App& app) {
-    for (const FilterOption& key : keys) {
+    for (const FilterOption& key : keys)
         add_values(app, option_of(key.name), values_[key.name], key.description)
             ->type_name(key.type)
             ->group("Which calls");
-    }
     std::vector<std::string_view> floors = policy::texts_of(policy::strict_floor_words);
     floors.pop_back();  // no format is below the loosest floor, so the option would select nothing
     add_choice(app, "--ran-below", ran_below_text_, floors, "Only calls that ran below this format")

@@ -245,9 +245,8 @@ void MergedCalls::set_median_durations(const DurationHistogram& durations) {
     std::vector<std::size_t> each(rows_.size());
     std::iota(each.begin(), each.end(), std::size_t{0});
     const auto medians = durations.medians(each, rows_.size());
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
+    for (std::size_t i = 0; i < rows_.size(); ++i)
         if (medians[i]) rows_[i].median_ns = clamped_median(*medians[i], rows_[i].counters);
-    }
 }
 
 void MergedCalls::add(const std::string& path, record::RecordingReader& recording, CallPathTree* paths,

@@ -57,9 +57,8 @@ std::vector<std::string> recordings_below(const std::string& folder, std::string
 std::vector<std::string> paths_matching(const std::string& pattern) {
     std::vector<std::string> found;
     glob_t result{};
-    if (glob(pattern.c_str(), 0, nullptr, &result) == 0) {
+    if (glob(pattern.c_str(), 0, nullptr, &result) == 0)
         found.assign(result.gl_pathv, result.gl_pathv + result.gl_pathc);
-    }
     globfree(&result);
     return found;
 }
@@ -93,9 +92,8 @@ auto amount_recorded(const std::string& path) {
 /// Keeps only the fullest copy of each recording, so that no call counts twice.
 void drop_copies(RecordingPaths& result) {
     std::map<std::string, std::vector<std::string>> files;
-    for (const std::string& path : result.paths) {
+    for (const std::string& path : result.paths)
         if (std::string identity = identity_in(path); !identity.empty()) files[std::move(identity)].push_back(path);
-    }
     std::vector<std::string> notes;
     for (const auto& [identity, paths] : files) {
         if (paths.size() == 1) continue;
@@ -233,12 +231,11 @@ std::vector<ReadingProblem> visit_recordings(
 
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
     std::vector<ReadingProblem> doubts;
-    for (const RecordingCopy& copy : found.copies) {
+    for (const RecordingCopy& copy : found.copies)
         if (const std::string doubt = reason_to_doubt(copy); !doubt.empty())
             doubts.push_back({copy.path, fmt::format("{} {}, although both begin as the same recording. Only one is "
                                                      "judged; name one, and move the other out of its folder.",
                                                      doubt, copy.fullest)});
-    }
     return doubts;
 }
 
@@ -362,11 +359,10 @@ class RunFileFinder {
             if (entry->path().extension() != ".fp32rec") continue;
             std::string path = folder == "." ? entry->path().filename().string() : entry->path().string();
             auto member = read_run_member(path);
-            if (member && insert_file(path)) {
+            if (member && insert_file(path))
                 candidates.emplace_back(std::move(path), std::move(*member));
-            } else if (!member && may_belong(path) && access(path.c_str(), R_OK) != 0 && insert_file(path)) {
+            else if (!member && may_belong(path) && access(path.c_str(), R_OK) != 0 && insert_file(path))
                 unreadable_.push_back(std::move(path));
-            }
         }
         // A child's recording may list recordings too, so candidates are tried until no further one is found.
         const auto is_wanted = [&](const auto& candidate) {

@@ -38,16 +38,13 @@ mode_t permissions_for(const std::string& path) {
 std::string problem_with_output(const std::string& path, const std::vector<std::string>& recordings) {
     if (path.empty()) return {};
     std::error_code error;
-    for (const std::string& recording : recordings) {
-        if (fs::equivalent(path, recording, error)) {
+    for (const std::string& recording : recordings)
+        if (fs::equivalent(path, recording, error))
             return fmt::format("{}: is one of the recordings; --output must name another file", path);
-        }
-    }
     if (fs::is_directory(path, error)) return fmt::format("{}: is a folder; --output takes a file", path);
     const fs::path folder = fs::path(path).parent_path();
-    if (!folder.empty() && !fs::is_directory(folder, error)) {
+    if (!folder.empty() && !fs::is_directory(folder, error))
         return fmt::format("{}: there is no folder {}", path, folder.string());
-    }
     return {};
 }
 

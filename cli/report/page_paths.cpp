@@ -20,10 +20,9 @@ std::size_t fold(std::vector<PathShare>& sums, const CallPathTree& paths, RowOrd
     std::nth_element(sums.begin(), sums.begin() + max_sums, sums.end(), is_larger);
     std::vector<bool> is_kept(paths.nodes().size());
     is_kept[0] = true;
-    for (std::size_t i = 0; i < max_sums; ++i) {
+    for (std::size_t i = 0; i < max_sums; ++i)
         for (std::uint32_t node = sums[i].node; !is_kept[node]; node = paths.nodes()[node].parent)
             is_kept[node] = true;
-    }
     const std::size_t folded = sums.size() - max_sums;
     for (std::size_t i = max_sums; i < sums.size(); ++i) {
         sums[i].row = -1;
@@ -32,12 +31,11 @@ std::size_t fold(std::vector<PathShare>& sums, const CallPathTree& paths, RowOrd
     const auto key = [](const PathShare& sum) { return std::tuple(sum.node, sum.row, sum.format.id()); };
     std::ranges::sort(sums, {}, key);
     std::size_t kept = 0;
-    for (const PathShare& sum : sums) {
+    for (const PathShare& sum : sums)
         if (kept > 0 && key(sums[kept - 1]) == key(sum))
             sums[kept - 1].add(sum);
         else
             sums[kept++] = sum;
-    }
     sums.resize(kept);
     return folded;
 }

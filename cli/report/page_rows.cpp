@@ -77,12 +77,11 @@ Json group_json(const RowGroup& group) {
 
 PageDecisions page_decisions(const MergedCalls& calls, RowOrder order) {
     std::vector<const MergedRow*> listed, others, low;
-    for (const MergedRow* row : sorted(calls.rows(), order)) {
+    for (const MergedRow* row : sorted(calls.rows(), order))
         if (listed.size() < max_first)
             listed.push_back(row);
         else
             (row->is_request_refused() || ran_below_fp32(*row) ? low : others).push_back(row);
-    }
     for (const MergedRow* row : low) (listed.size() < max_listed ? listed : others).push_back(row);
     Json groups = Json::array();
     std::uint64_t decisions = 0, left_out_calls = 0, host_ns = 0;

@@ -62,13 +62,12 @@ const PathNode* level_shown_as_place(const CallPathTree& paths, std::uint32_t no
 /// Returns `path` as the path of a URI (RFC 3986). All bytes except unreserved characters and slashes become %XX.
 std::string encoded_path(std::string_view path) {
     std::string text;
-    for (const unsigned char byte : path) {
+    for (const unsigned char byte : path)
         if (std::isalnum(byte) != 0 ||
             std::string_view("/-._~").find(static_cast<char>(byte)) != std::string_view::npos)
             text += static_cast<char>(byte);
         else
             text += fmt::format("%{:02X}", byte);
-    }
     return text;
 }
 
@@ -84,10 +83,9 @@ Json artifact_location(const std::string& path) {
 
 Json location_of(const LowPrecisionPlace& place) {
     Json location = Json::object();
-    if (!place.file.empty()) {
+    if (!place.file.empty())
         location["physicalLocation"] = {{"artifactLocation", artifact_location(place.file)},
                                         {"region", {{"startLine", place.line}}}};
-    }
     if (!place.name.empty()) location["logicalLocations"] = Json::array({{{"fullyQualifiedName", place.name}}});
     return location;
 }

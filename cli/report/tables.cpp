@@ -63,10 +63,9 @@ std::string head_text(const MergedCalls& calls) {
     std::string text =
         fmt::format("{}, {} on the host",
                     is_filtered ? filtered_calls_text(calls) : all_calls_text(calls, total.calls), total.time_text());
-    if (calls.first_return_ns() != 0) {
+    if (calls.first_return_ns() != 0)
         text += fmt::format(", {:.19}Z to {:.19}Z", timestamp(calls.first_return_ns()),
                             timestamp(calls.last_return_ns()));
-    }
     return text + "\n" + unknown_formats_text(calls);
 }
 
@@ -134,12 +133,11 @@ std::string format_text(const MergedCalls& calls, int stream) {
 std::string all_changes_text(const MergedCalls& calls) {
     std::string text;
     for (const MergedProcess& process : calls.processes()) {
-        for (const record::RecordedSettingsChange& change : process.changes) {
+        for (const record::RecordedSettingsChange& change : process.changes)
             text += fmt::format("{} process {}: {} ({}{}{})\n", timestamp(change.time_ns), process.facts.process.pid,
                                 printable(settings_change_text(change)), change_origin_text(change.origin),
                                 change.was_done ? "" : ", refused",
                                 change.message.empty() ? "" : ": " + printable(change.message));
-        }
     }
     return text;
 }
@@ -156,17 +154,14 @@ std::string_view unread_python_text(record::PythonReaderState state) {
 
 std::string missing_text(const MergedCalls& calls) {
     std::string text;
-    if (const auto count = calls.uncounted_calls(); count > 0) {
+    if (const auto count = calls.uncounted_calls(); count > 0)
         text += fmt::format("there was no room for {}: only the number is known\n", counted(count, "call"));
-    }
-    if (const auto count = calls.dropped_events(); count > 0) {
+    if (const auto count = calls.dropped_events(); count > 0)
         text +=
             fmt::format("{} dropped: missing from the log, but not from the counts above\n", counted(count, "event"));
-    }
-    if (const auto count = calls.overwritten_events(); count > 0) {
+    if (const auto count = calls.overwritten_events(); count > 0)
         text += fmt::format("{} overwritten by later ones: missing from the log, but not from the counts above\n",
                             counted(count, "event"));
-    }
     if (const auto count = calls.lost_changes(); count > 0) text += lost_changes_text(count) + "\n";
     for (const MergedProcess& process : calls.processes()) {
         if (const std::string_view why = unread_python_text(process.facts.python); !why.empty())
@@ -359,10 +354,9 @@ bool is_common(const TextColumn& column, TableRows rows) {
 /// Returns the texts that all rows have in common, in as few lines as the terminal allows; empty if there are none.
 std::string common_text(const TextColumns& columns, TableRows rows, int stream) {
     std::vector<std::string> texts;
-    for (const TextColumn& column : columns) {
+    for (const TextColumn& column : columns)
         if (is_common(column, rows))
             texts.push_back(fmt::format("{}: {}", column.head.title, printable(column.text(*rows.front()))));
-    }
     if (texts.empty()) return {};
     const std::string head = fmt::format("All {} rows below:", count_text(rows.size()));
     const std::string line = fmt::format("{} {}\n", head, fmt::join(texts, "; "));

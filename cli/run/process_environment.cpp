@@ -25,9 +25,8 @@ std::vector<std::string> split_list(std::string_view list, std::string_view sepa
 
 ProcessEnvironment ProcessEnvironment::of_this_process() {
     ProcessEnvironment environment;
-    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
         environment.entries_.emplace_back(*entry);
-    }
     return environment;
 }
 

@@ -149,12 +149,11 @@ std::string log_path_here(const RunOptions& options, const policy::Policy& polic
 std::string problem_with_existing_log(const RunOptions& options, const record::ProcessFacts& facts) {
     const std::string taken = existing_recording(options.log, facts);
     if (taken.empty()) return {};
-    if (options.pin) {
+    if (options.pin)
         return fmt::format(
             "--log: {} exists already, and --pin needs a new recording. Remove the file, or choose another name; "
             "with %p (process id) or %t (start time) in it, each run gets its own file.",
             policy::quoted_path(taken));
-    }
     print_run_message(
         fmt::format("--log: {} exists already and is kept; this run records under the next free number, {} or higher",
                     policy::quoted_path(taken), policy::quoted_path(with_number_before_extension(taken, 1))));

@@ -321,9 +321,8 @@ std::string tables_of(const std::vector<ProcessSnapshot>& all, const TopOptions&
     if (all.empty()) return "no process of this user is recording now\n";
     const std::string processes = process_table(all) + "\n";
     std::vector<const std::vector<LiveGroup>*> groups;
-    for (const ProcessSnapshot& seen : all) {
+    for (const ProcessSnapshot& seen : all)
         if (seen.groups) groups.push_back(&*seen.groups);
-    }
     if (!groups.empty()) return processes + live_table(summed_groups(groups), max_rows);
     if (options.pid == 0) return process_table(all);
     std::vector<const MergedRow*> rows;
@@ -371,13 +370,12 @@ std::vector<ProcessSnapshot> read_processes(const TopOptions& options, KeptBetwe
     const auto read_one = [&](const record::LiveRecording& recording) {
         if (auto seen = read_process(recording, options, with_calls, memory)) all.push_back(std::move(*seen));
     };
-    if (options.pid == 0) {
+    if (options.pid == 0)
         record::visit_live_recordings(read_one);
-    } else if (const record::FoundLiveRecording found = record::find_live_recording(options.pid); found.recording) {
+    else if (const record::FoundLiveRecording found = record::find_live_recording(options.pid); found.recording)
         read_one(*found.recording);
-    } else {
+    else
         error = found.error;
-    }
     std::erase_if(memory.before, [&](const auto& known) {
         return std::ranges::find(all, known.first, &ProcessSnapshot::pid) == all.end();
     });
@@ -430,16 +428,15 @@ int top(const TopOptions& options) {
             // If the process was shown before, it has ended since then.
             return round == 0 ? exit_code::usage : exit_code::ok;
         }
-        if (options.is_json) {
+        if (options.is_json)
             print(json_line(document_of(all, memory.rules)));
-        } else if (is_terminal) {
+        else if (is_terminal)
             print("\033[H\033[2J" +
                   truncated_to_terminal(fmt::format("fp32shim top, {} UTC, every {} s; q and Enter: quit\n\n{}",
                                                     time_of_day(now_ns()).substr(0, 8), options.seconds,
                                                     wrapped(text_of(all, memory.rules, options)))));
-        } else {
+        else
             print(fmt::format("{}\n{}\n", timestamp(now_ns()), wrapped(text_of(all, memory.rules, options))));
-        }
         if (std::fflush(stdout) != 0) break;
     }
     return exit_code::ok;

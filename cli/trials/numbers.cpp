@@ -108,9 +108,8 @@ class NumberTextReader {
     NumberTextReader(std::string_view text, const RunTimeSpan& run) : text_(text), run_(run) { find_ruler(); }
 
     ParsedNumbers read() {
-        while (at_ < text_.size()) {
+        while (at_ < text_.size())
             if (!read_moment() && !add_number()) skip_one();
-        }
         numbers_.words_after = std::move(words_);
         return std::move(numbers_);
     }

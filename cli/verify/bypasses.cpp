@@ -103,10 +103,9 @@ class BypassCollector {
     }
     std::vector<PossibleBypass> release() {
         constexpr std::string_view gap = "{}";
-        for (PossibleBypass& bypass : all_) {
+        for (PossibleBypass& bypass : all_)
             if (!bypass.files.empty())
                 bypass.reason.replace(bypass.reason.find(gap), gap.size(), listed(bypass.files, max_files));
-        }
         return std::move(all_);
     }
 
@@ -117,12 +116,11 @@ class BypassCollector {
 
 void add_unread(const std::map<std::string, std::vector<std::string>>& unread, const std::string& recording,
                 BypassCollector& bypasses) {
-    for (const auto& [why, names] : unread) {
+    for (const auto& [why, names] : unread)
         bypasses.add(
             unread_libraries,
             fmt::format("{}: the loaded file {}, so only its name was judged", listed(names, max_files), why),
             "verify where the program ran", recording);
-    }
 }
 
 /// Returns true if the process became another program by exec.
@@ -294,12 +292,11 @@ void add_files(const record::RecordedObjectList& objects, std::uint16_t pins, st
                                 : why_float32_on(processor, bypass))
                 .is_recorded = told.is_all;
         }
-        if (object.path.empty()) {
+        if (object.path.empty())
             bypasses.add(unread_libraries, fmt::format("the name of a loaded file is not known{}", remark), "",
                          recording);
-        } else if (!judged.why_unread.empty()) {
+        else if (!judged.why_unread.empty())
             unread[judged.why_unread].emplace_back(system::base_name(object.path));
-        }
         if (object.has_flag(record::format::object_is_bound_past))
             bypasses.add(
                 bound_past,

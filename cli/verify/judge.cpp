@@ -204,10 +204,9 @@ bool adds_below_fp32(const record::RecordedRow* row) {
 /// Adds doubts about one process. `is_continued` says that another recording has the later part of the process.
 void judge_process(const MergedProcess& process, bool is_continued, VerifyResult& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
-    if (process.uncounted_calls > 0) {
+    if (process.uncounted_calls > 0)
         doubt(fmt::format("there was no room for {}: only the number is known",
                           counted(process.uncounted_calls, "call")));
-    }
     if (process.objects.kernels_missed)
         doubt(
             "some kernels that it launched on a GPU may not be recorded: a reload turned the recording of kernels on "
@@ -217,18 +216,16 @@ void judge_process(const MergedProcess& process, bool is_continued, VerifyResult
         doubt(fmt::format("{} {} dropped", counted(process.dropped_events, "event"),
                           process.dropped_events == 1 ? "was" : "were"));
     if (const std::string why = early_end_text(process.facts); !why.empty() && !is_continued) doubt(why);
-    if (process.state == record::RecordingState::live) {
+    if (process.state == record::RecordingState::live)
         doubt(fmt::format("process {} still runs: more calls may follow", process.facts.process.pid));
-    }
 }
 
 /// Returns the usual spelling of the bypass name `word`, in which upper and lower case do not matter. `child:NAME`
 /// stays unchanged. Returns an empty text for an unknown name.
 std::string canonical_bypass_name(const std::string& word) {
     if (is_child_bypass_name(word)) return word;
-    for (const std::string_view known : possible_bypass_names()) {
+    for (const std::string_view known : possible_bypass_names())
         if (policy::equal_ignoring_case(known, word)) return std::string(known);
-    }
     return {};
 }
 

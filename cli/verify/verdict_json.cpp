@@ -85,9 +85,8 @@ Json to_json(const VerifyResult& verified, const MergedCalls& calls, const Verif
             recordings_of_violation(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
         json["violations"].push_back(std::move(violation));
     }
-    for (const Doubt& doubt : verified.doubts) {
+    for (const Doubt& doubt : verified.doubts)
         json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
-    }
     return json;
 }
 

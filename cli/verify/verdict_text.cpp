@@ -72,9 +72,8 @@ std::string order_scope_text(const MergedCalls& calls) {
 /// float32 and the products that it does not keep at float32.
 std::string pins_reach_text(std::uint16_t pins) {
     std::string text;
-    for (const record::PinnedVariable& pin : record::all_pins) {
+    for (const record::PinnedVariable& pin : record::all_pins)
         if ((pins & pin.bit) != 0) text += fmt::format("     {} {}\n", pin.entry, pin.reach);
-    }
     return text;
 }
 

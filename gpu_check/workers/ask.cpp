@@ -192,10 +192,9 @@ std::vector<int> parse_sizes(const std::string& given) {
     for (const std::string& word : split(given, ',')) {
         char* end = nullptr;
         const long size = std::strtol(word.c_str(), &end, 10);
-        if (end == word.c_str() || *end != '\0' || size < 16 || size > 16384) {
+        if (end == word.c_str() || *end != '\0' || size < 16 || size > 16384)
             throw std::invalid_argument("--size: found '" + given +
                                         "', expected numbers from 16 to 16384, separated by commas");
-        }
         sizes.push_back(static_cast<int>(size));
     }
     if (sizes.empty()) throw std::invalid_argument("--size: found '', expected numbers from 16 to 16384");

@@ -38,21 +38,19 @@ class TomlScanner {
             const bool begins = contains(before_values_and_keys, previous);
             if (contains(after_values_and_keys, c)) is_in_number = false;
             if (begins && contains("+-.0123456789", c)) is_in_number = true;
-            if (c == '.' && ++dots >= longest_dotted_key) {
+            if (c == '.' && ++dots >= longest_dotted_key)
                 return "found a key of more than " + std::to_string(longest_dotted_key) + " dotted parts";
-            }
             if (contains("\n=,{}[]", c)) dots = 0;
             if (!contains(" \t\r", c)) previous = c;
 
-            if (c == '#') {
+            if (c == '#')
                 at_ = std::min(text_.find('\n', at_), text_.size());
-            } else if (c != '"' && c != '\'') {
+            else if (c != '"' && c != '\'')
                 ++at_;
-            } else if (!begins || is_in_number) {
+            else if (!begins || is_in_number)
                 return "found a quote where no string can begin";
-            } else if (!skip_string()) {
+            else if (!skip_string())
                 return "found a character beyond ASCII after a line-ending backslash; join the lines";
-            }
         }
         return {};
     }

@@ -50,11 +50,10 @@ auto read_word(const TomlEntry& entry, const toml::node& element, const auto& wo
     const auto* text = value_as<std::string>(element);
     const auto value = text ? parse_word(words, *text) : std::nullopt;
     if (value) return value;
-    if (text) {
+    if (text)
         report.add_error(position_of(element), entry.key + ": " + unknown_word_error(*text, texts_of(words)));
-    } else {
+    else
         report_not_allowed(entry, element, joined(texts_of(words)), report);
-    }
     return std::nullopt;
 }
 
@@ -101,14 +100,13 @@ template <auto field, class Target>
 void read_globs_into(const TomlEntry& entry, Target& target, ErrorCollector& report) {
     for (const toml::node* item : items_of_entry(entry, report)) {
         const auto* glob = value_as<std::string>(*item);
-        if (!glob) {
+        if (!glob)
             report_not_allowed(entry, *item, "a glob such as \"libtorch_*\", or a list of them", report);
-        } else if (!glob_is_well_formed(*glob)) {
+        else if (!glob_is_well_formed(*glob))
             report.add_error(position_of(*item),
                              entry.key + ": found " + in_quotes(*glob) + ", in which a [ has no ]");
-        } else {
+        else
             (target.*field).push_back(*glob);
-        }
     }
 }
 
@@ -163,11 +161,10 @@ void read_entries(const toml::table& table, std::string_view section, const Tabl
 template <class Target, std::size_t count>
 void read_table(const TomlEntry& entry, const TableKey<Target> (&keys)[count], Target& target,
                 ErrorCollector& report) {
-    if (const auto* table = entry.value->as_table()) {
+    if (const auto* table = entry.value->as_table())
         read_entries(*table, entry.key, keys, target, report);
-    } else {
+    else
         report_not_allowed(entry, "a table", report);
-    }
 }
 
 template <const auto& keys, class Target>

@@ -124,10 +124,9 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
     if (file.number() < 0 || fstat(file.number(), &opened) != 0) return unreadable_file(errno);
     if (opened.st_dev != found.st_dev || opened.st_ino != found.st_ino)
         return file_with_problem("was replaced while being opened");
-    if (owner) {
+    if (owner)
         if (std::string problem = why_others_may_write(opened, *owner); !problem.empty())
             return file_with_problem(std::move(problem));
-    }
     PolicyFile result;
     if (const int error = read_bytes(file.number(), max_bytes, result.bytes); error != 0)
         return unreadable_file(error);

@@ -18,22 +18,20 @@ namespace {
 constexpr std::size_t max_rules = 1000;
 
 void read_devices(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {
-    for (const toml::node* item : items_of_entry(entry, report)) {
+    for (const toml::node* item : items_of_entry(entry, report))
         if (const auto device = read_word(entry, *item, device_words, report)) conditions.device.push_back(*device);
-    }
 }
 
 void read_dtypes(const TomlEntry& entry, Conditions& conditions, ErrorCollector& report) {
     for (const toml::node* item : items_of_entry(entry, report)) {
         const auto* text = value_as<std::string>(*item);
         const auto known = text ? parse_word(dtype_words, *text) : std::nullopt;
-        if (known && !parse_word(governed_dtype_words, *text)) {
+        if (known && !parse_word(governed_dtype_words, *text))
             report_not_allowed(
                 entry, *item,
                 joined(texts_of(governed_dtype_words)) + "; narrower products are observed, never altered", report);
-        } else if (const auto dtype = read_word(entry, *item, governed_dtype_words, report)) {
+        else if (const auto dtype = read_word(entry, *item, governed_dtype_words, report))
             conditions.dtype.push_back(*dtype);
-        }
     }
 }
 
@@ -52,14 +50,13 @@ void read_ranges_into(const TomlEntry& entry, Conditions& conditions, ErrorColle
             : "a string such as \">=8.0\", \"9.0\", or a list of these";
     for (const toml::node* item : items_of_entry(entry, report)) {
         const auto range = range_of(*item, notation);
-        if (!range) {
+        if (!range)
             report_not_allowed(entry, *item, allowed, report);
-        } else if (range->lowest > range->highest) {
+        else if (range->lowest > range->highest)
             report.add_error(position_of(*item),
                              entry.key + ": found " + describe_value(*item) + ", which no number satisfies");
-        } else {
+        else
             (conditions.*field).push_back(*range);
-        }
     }
 }
 
@@ -298,11 +295,10 @@ RuleDraft read_rule(const toml::table& table, std::size_t number, ErrorCollector
     draft.rule.content = content_hash(draft.rule, table);
     if (const toml::node* name = table.get("name")) draft.name_at = position_of(*name);
     draft.rule.has_precision = table.contains("precision");
-    if (!draft.rule.has_precision && !draft.rule.algorithms.any() && !table.contains("accumulate")) {
+    if (!draft.rule.has_precision && !draft.rule.algorithms.any() && !table.contains("accumulate"))
         report.add_error(draft.at, label(draft.rule) +
                                        " has no precision, accumulate, split_k or reduction; precisions: " +
                                        joined(texts_of(precision_words)));
-    }
     draft.is_valid = report.error_count() == errors_before;
     return draft;
 }
@@ -313,10 +309,9 @@ void check_against_earlier(const std::vector<RuleDraft>& drafts, std::size_t ind
     for (std::size_t i = 0; i < index; ++i) {
         const RuleDraft& earlier = drafts[i];
         const std::string line = std::to_string(earlier.rule.line);
-        if (earlier.rule.name == later.rule.name) {
+        if (earlier.rule.name == later.rule.name)
             report.add_error(later.name_at, "name: found " + in_quotes(later.rule.name) +
                                                 ", which the rule on line " + line + " already has");
-        }
         if (shadowed || !earlier.is_valid || !later.is_valid || earlier.rule.when.empty()) continue;
         if (!shadows(earlier.rule, later.rule)) continue;
         report.add_error(later.at, label(later.rule) + " is never reached, because " + label(earlier.rule) +
@@ -346,12 +341,10 @@ void read_rules(const TomlEntry& entry, std::vector<Rule>& rules, ErrorCollector
     for (std::size_t i = 0; i < drafts.size(); ++i) {
         const RuleDraft& draft = drafts[i];
         check_against_earlier(drafts, i, report);
-        if (draft.is_valid && draft.rule.when.empty() && i + 1 < drafts.size()) {
+        if (draft.is_valid && draft.rule.when.empty() && i + 1 < drafts.size())
             report.add_error(draft.at, label(draft.rule) + " has no when; only the last rule may omit it");
-        }
-        if (const std::string why = draft.is_valid ? why_rule_never_applies(draft.rule) : ""; !why.empty()) {
+        if (const std::string why = draft.is_valid ? why_rule_never_applies(draft.rule) : ""; !why.empty())
             report.add_error(draft.at, label(draft.rule) + " can never apply: " + why);
-        }
     }
     for (RuleDraft& draft : drafts) rules.push_back(std::move(draft.rule));
 }

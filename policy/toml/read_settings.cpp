@@ -31,55 +31,50 @@ void read_default(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& r
 void read_min_compute_capability(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     const auto* text = value_as<std::string>(*entry.value);
     const auto capability = text ? parse_compute_capability(*text) : std::nullopt;
-    if (capability && *capability >= first_tf32_capability) {
+    if (capability && *capability >= first_tf32_capability)
         policy.min_compute_capability = *capability;
-    } else {
+    else
         report_not_allowed(entry, "a string such as \"8.0\", the oldest GPUs with TF32, or higher", report);
-    }
 }
 
 void read_log_path(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     const auto path = read_string(entry, report);
     if (!path) return;
-    if (const auto problem = problem_with_log_path(*path)) {
+    if (const auto problem = problem_with_log_path(*path))
         report.add_error(position_of(*entry.value), entry.key + ": " + *problem);
-    } else {
+    else
         policy.log_path = *path;
-    }
 }
 
 void read_log_max_size(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     std::optional<std::uint64_t> bytes;
     if (const auto* text = value_as<std::string>(*entry.value)) bytes = parse_byte_count(*text);
     if (const auto* number = value_as<std::int64_t>(*entry.value)) bytes = std::max<std::int64_t>(*number, 0);
-    if (bytes && *bytes >= smallest_recording) {
+    if (bytes && *bytes >= smallest_recording)
         policy.log_max_size = *bytes;
-    } else {
+    else
         report_not_allowed(entry, "bytes, at least 1 MiB, as a number or a string such as \"64MiB\", \"1GiB\"",
                            report);
-    }
 }
 
 /// Reads the permissions of a log. Only the owner may write the log, since a recording can control the process.
 void read_log_mode(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     constexpr std::string_view modes[] = {"0600", "0640", "0604", "0644"};
     const auto* text = value_as<std::string>(*entry.value);
-    if (text && std::find(std::begin(modes), std::end(modes), *text) != std::end(modes)) {
+    if (text && std::find(std::begin(modes), std::end(modes), *text) != std::end(modes))
         policy.log_mode = static_cast<std::uint32_t>(std::stoul(*text, nullptr, 8));
-    } else {
+    else
         report_not_allowed(entry, "\"0600\", \"0640\", \"0604\", \"0644\"; only the owner may write", report);
-    }
 }
 
 void read_log_where(const TomlEntry& entry, PolicyDraft& policy, ErrorCollector& report) {
     LocationSourceSet where;
     for (const toml::node* item : items_of_entry(entry, report)) {
         const auto* word = value_as<std::string>(*item);
-        if (word == nullptr) {
+        if (word == nullptr)
             report_not_allowed(entry, *item, joined(texts_of(where_words)) + ", native:N", report);
-        } else if (const std::string problem = add_location_source(*word, where); !problem.empty()) {
+        else if (const std::string problem = add_location_source(*word, where); !problem.empty())
             report.add_error(position_of(*item), entry.key + ": " + problem);
-        }
     }
     policy.log_where = where;
 }

@@ -56,9 +56,8 @@ std::string_view format_decision_text(const DecisionEvent& event, std::span<char
     if (event.actual && *event.actual != event.applied) out.text(", really ").text(to_string(*event.actual));
     if (event.accumulator != policy::Accumulator::unknown)
         out.text(", adding in ").text(to_string(event.accumulator));
-    if (event.reason != policy::Reason::as_requested) {
+    if (event.reason != policy::Reason::as_requested)
         out.text(", because ").text(reason_clause(event.reason)).text(" [").text(to_string(event.reason)).text("]");
-    }
     if (!event.detail.empty()) out.text(": ").escaped(event.detail, 512);
     return out.view();
 }

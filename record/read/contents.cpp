@@ -347,14 +347,13 @@ void RecordingReader::count_missing_events(const SlotEventPlaces& events) {
         expected = std::max<std::uint64_t>(expected, std::uint64_t{events.segments.back().sequence} + 1);
     const std::uint64_t missing = expected - std::min<std::uint64_t>(expected, events.segments.size());
     if (missing == 0) return;
-    if (facts_.on_full == policy::OnFull::overwrite) {
+    if (facts_.on_full == policy::OnFull::overwrite)
         overwritten_events_ += missing * EventSegment::capacity;
-    } else {
+    else
         problems_->add(facts_.file_size, std::to_string(missing) + (missing == 1 ? " segment" : " segments") +
                                              " with events of slot " + std::to_string(events.slot) +
                                              (missing == 1 ? " is" : " are") +
                                              " not in the file; the events are lost");
-    }
 }
 
 void RecordingReader::check_completeness(std::uint32_t whole, std::uint32_t in_use) {

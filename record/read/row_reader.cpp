@@ -176,13 +176,12 @@ std::string RecordedRowReader::text(format::StringId id, std::uint64_t referred_
     const IndexedSegment* segment = find_text_segment(sequence);
     std::uint32_t size_plus_one = 0;
     const std::size_t begin = offset + sizeof size_plus_one;
-    if (segment != nullptr && offset >= sizeof(format::SegmentHeader)) {
+    if (segment != nullptr && offset >= sizeof(format::SegmentHeader))
         for (int attempt = 0; attempt < 2 && size_plus_one == 0; ++attempt) {
             if (attempt > 0) text_window_.drop_cached_bytes();
             const std::string_view bytes = text_window_.bytes_at(segment->offset + offset, sizeof size_plus_one);
             if (bytes.size() == sizeof size_plus_one) std::memcpy(&size_plus_one, bytes.data(), bytes.size());
         }
-    }
     const std::uint32_t size = size_plus_one - 1;
     const auto name = [&] { return "a text " + std::to_string(sequence) + ":" + std::to_string(offset); };
     if (size_plus_one > 1 && size > format::string_limit) {

@@ -133,14 +133,13 @@ SegmentIndex index_segments(const RecordingByteReader& bytes, ProblemList& probl
         const IndexedSegment segment{
             offset,      header.first_time, header.last_time, static_cast<SegmentKind>(header.kind),
             header.slot, header.sequence,   header.count,     header.thread};
-        if (has_slot(segment.kind) && segment.slot >= format::segment_limit) {
+        if (has_slot(segment.kind) && segment.slot >= format::segment_limit)
             problems.add(offset, "a segment of slot " + std::to_string(segment.slot) + ", but slots are below " +
                                      std::to_string(format::segment_limit) + "; it is left out");
-        } else if (header.kind >= format::segment_kind_count) {
+        else if (header.kind >= format::segment_kind_count)
             problems.add(offset, "a segment of unknown kind " + std::to_string(header.kind) + "; it is left out");
-        } else {
+        else
             index[segment.kind].push_back(segment);
-        }
     }
     return index;
 }

@@ -352,11 +352,10 @@ int RecordingFile::create_file(std::string_view path) {
     if (limits_.group >= 0) error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, limits_.group));
     // The mode is set after the group is changed, so that the file's first group can never read the file.
     if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
-    if (error == 0) {
+    if (error == 0)
         error = descriptor_.keep(descriptor);
-    } else {
+    else
         raw::close(descriptor);
-    }
     if (error != 0) raw::syscall6(SYS_unlinkat, AT_FDCWD, path_, 0);
     return error;
 }

@@ -91,11 +91,10 @@ class ListSearch {
         const bool has_id = has_placeholder(recording_.name, 'p');
         EntryResult entered = EntryResult::no_list;
         for (const ProcessStart& ancestor : ancestors_.all()) {
-            if (has_id) {
+            if (has_id)
                 entered = try_name_of(ancestor.pid, room);
-            } else if (!was_name_tried_ && insert_number(recording_.expanded, ancestor.pid, buffer_)) {
+            else if (!was_name_tried_ && insert_number(recording_.expanded, ancestor.pid, buffer_))
                 entered = try_file(buffer_.data());
-            }
             if (entered != EntryResult::no_list) break;
         }
         return entered;

@@ -35,11 +35,10 @@ void LoadedFileList::LockedAdder::add(const LoadedFile& file) {
     if (!held_) return;
     const std::string_view path = file.path.empty() ? std::string_view(objects_.program_) : file.path;
     const format::StringId id = objects_.rows_.id_of_text(path);
-    if (ObjectRecord* known = objects_.find_entry(file, id, next_); known == nullptr) {
+    if (ObjectRecord* known = objects_.find_entry(file, id, next_); known == nullptr)
         objects_.add_entry(file, id, path);
-    } else if (file.flags != 0) {
+    else if (file.flags != 0)
         std::atomic_ref(known->flags).fetch_or(file.flags, std::memory_order_relaxed);
-    }
 }
 
 /// Returns the entry with the path `path` and the build id of `file`, or nullptr if there is none. The search begins

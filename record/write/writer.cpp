@@ -382,11 +382,10 @@ bool Recording::make_room_for_events(ThreadWriter& writer) {
 bool Recording::make_room_or_drop_event(ThreadWriter& writer) {
     const system::SignalHold hold;
     if (make_room_for_events(writer)) return true;
-    if (writer.ring_ == nullptr) {
+    if (writer.ring_ == nullptr)
         add_relaxed(header()->uncounted_events, 1);
-    } else {
+    else
         writer.drop_event();
-    }
     return false;
 }
 

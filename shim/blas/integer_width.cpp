@@ -72,10 +72,9 @@ constexpr WidthProbe probes[] = {
 
 IntegerWidth probe(const LoadedObject& provider) {
     const system::ErrnoAndFloatGuard kept;  // MKL may initialise itself in the call, and change errno
-    for (const WidthProbe& candidate : probes) {
+    for (const WidthProbe& candidate : probes)
         if (void* routine = find_symbol_in(provider, candidate.name))
             return candidate.sees_32_bits(routine, candidate.by_value) ? IntegerWidth::bits32 : IntegerWidth::bits64;
-    }
     return IntegerWidth::unknown;
 }
 

@@ -82,11 +82,10 @@ class ArgumentWriter {
     /// as an array with one element.
     void scalar(Role role, const void* value) {
         const int real = role == Role::alpha ? positions_.alpha_float : positions_.beta_float;
-        if (real >= 0) {
+        if (real >= 0)
             std::memcpy(&reals_[static_cast<std::size_t>(real)], value, is_double_ ? sizeof(double) : sizeof(float));
-        } else if (positions_.of(role) >= 0) {
+        else if (positions_.of(role) >= 0)
             put(role, reinterpret_cast<std::int64_t>(value));
-        }
     }
 
     void layout(bool row_major) {

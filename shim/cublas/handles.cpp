@@ -58,10 +58,9 @@ void HandleLock::acquire() {
         return;
     }
     std::uint32_t seen = 0;
-    if (!state_.compare_exchange_strong(seen, 1, std::memory_order_acquire, std::memory_order_relaxed)) {
+    if (!state_.compare_exchange_strong(seen, 1, std::memory_order_acquire, std::memory_order_relaxed))
         while (state_.exchange(2, std::memory_order_acquire) != 0)
             system::raw::syscall6(SYS_futex, &state_, FUTEX_WAIT_PRIVATE, 2, 0);
-    }
     owner_.store(self, std::memory_order_relaxed);
     depth_ = 1;
 }

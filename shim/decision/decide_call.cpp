@@ -96,11 +96,10 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
     for (const std::int64_t size : {call.m, call.n, call.k, call.batch}) hash.add(static_cast<std::uint64_t>(size));
     // After a reload of the policy, counts begin anew.
     hash.add(call.function).add(scope_key()).add(in_force.generation);
-    if (line.empty()) {
+    if (line.empty())
         hash.add(site.number);
-    } else {
+    else
         hash.add(line);
-    }
     audit::CallGroup* const group = audit::find_or_add_group(hash.value());
     return group == nullptr ? -1 : group->next_call_number();
 }

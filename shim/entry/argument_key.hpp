@@ -68,9 +68,8 @@ template <class Value, bool by_reference>
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add_arguments(const ArgumentKeyLayout& arguments, const char* frame,
                                                  std::size_t begin, std::size_t end, std::uint64_t& sum) {
-    for (std::size_t i = begin; i < end; ++i) {
+    for (std::size_t i = begin; i < end; ++i)
         if (!add_argument<Value, by_reference>(frame + arguments.offsets[i], i, sum)) return false;
-    }
     return true;
 }
 
@@ -116,11 +115,10 @@ template <class Integer, bool by_reference>
         return are_pointers ? sum : 0;
     }
     key::add_arguments<std::uint32_t, false>(arguments, bytes, 0, options, sum);
-    if (is_wide) {
+    if (is_wide)
         key::add_arguments<std::uint64_t, false>(arguments, bytes, options, count, sum);
-    } else {
+    else
         key::add_arguments<std::uint32_t, false>(arguments, bytes, options, count, sum);
-    }
     return sum;
 }
 

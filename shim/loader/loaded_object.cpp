@@ -177,13 +177,12 @@ bool mark_unloaded_objects() {
             known->stamp.store(walk, std::memory_order_release);
     }
     bool any = false;
-    for (std::atomic<LoadedObject*>& bucket : buckets) {
+    for (std::atomic<LoadedObject*>& bucket : buckets)
         for (LoadedObject* known = bucket.load(std::memory_order_acquire); known != nullptr; known = known->next) {
             // If this walk or a later one found the object, it is loaded.
             if (known->stamp.load(std::memory_order_acquire) >= walk) continue;
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }
-    }
     // The stamp is stored last. Until then, other threads walk the loader's list themselves.
     noticed_unloads.store(stamp, std::memory_order_release);
     return any;

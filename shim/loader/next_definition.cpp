@@ -18,9 +18,8 @@ ElfW(Addr) next_definition(std::string_view name) {
         }
         return 0;
     };
-    if (own != nullptr) {
+    if (own != nullptr)
         if (const ElfW(Addr) found = search(own->l_next, nullptr)) return found;
-    }
     return search(elf::first_object(), own);
 }
 

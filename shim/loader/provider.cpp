@@ -94,11 +94,10 @@ FunctionBinding bind_as_importers_do(const LoadedObject* caller, FunctionIndex f
         if (symbol < 0 || (only_beside_caller && !share_a_scope(map, caller->map))) continue;
         const FunctionBinding binding = bind_import(*importer, symbol, function);
         if (binding.address == nullptr) continue;
-        if (shared.address == nullptr) {
+        if (shared.address == nullptr)
             shared = binding;
-        } else if (shared.address != binding.address) {
+        else if (shared.address != binding.address)
             shared.ambiguous = true;
-        }
     }
     shared.by_importers = shared.address != nullptr;
     return shared;
@@ -109,10 +108,9 @@ FunctionBinding bind_as_importers_do(const LoadedObject* caller, FunctionIndex f
 FunctionBinding find_binding(LoadedObject* caller, FunctionIndex function) {
     if (caller != nullptr) {
         const std::int32_t symbol = find_import_symbol(*caller, function);
-        if (symbol >= 0) {
+        if (symbol >= 0)
             if (const FunctionBinding found = bind_import(*caller, symbol, function); found.address != nullptr)
                 return found;
-        }
     }
     for (const bool only_beside_caller : {true, false}) {
         if (only_beside_caller && caller == nullptr) continue;

@@ -85,11 +85,10 @@ int ScopeStack::push_range(ScopeOwner owner, std::string_view label) {
 int ScopeStack::pop_range(ScopeOwner owner) {
     OwnerScopeCounts& own = owner_counts_[owner];
     if (own.open == 0) return -1;
-    if (own.hidden > 0) {
+    if (own.hidden > 0)
         --own.hidden;
-    } else {
+    else
         remove_innermost(owner);
-    }
     return --own.open;
 }
 

@@ -177,9 +177,8 @@ __attribute__((constructor)) void keep_start_variables() {
     char** entry = begin;
     while (*entry != nullptr) ++entry;
     const StartVariable* first = nullptr;
-    while (entry != begin) {
+    while (entry != begin)
         if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
-    }
     // The list is stored when it is complete. If two threads run this function at the same time, both find the same
     // variables.
     start_variables.store(first, std::memory_order_release);
@@ -221,11 +220,10 @@ const policy::Environment& first_environment() {
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
             known->push_back(arena_copy(*entry));
-        if (std::none_of(known->begin(), known->end(), is_setting)) {
+        if (std::none_of(known->begin(), known->end(), is_setting))
             for (const StartVariable* variable = start_variables.load(std::memory_order_acquire); variable != nullptr;
                  variable = variable->next)
                 known->push_back(variable->entry);
-        }
         copy.store(known, std::memory_order_release);
     }
     return *known;

@@ -230,12 +230,11 @@ std::optional<policy::Precision> process_precision() {
 
 bool raise_process_floor(policy::Floor floor) {
     policy::Floor current = process_floor_value.load(std::memory_order_acquire);
-    while (floor > current) {
+    while (floor > current)
         if (process_floor_value.compare_exchange_weak(current, floor)) {
             settings_changed();
             return true;
         }
-    }
     return false;
 }
 
@@ -243,9 +242,8 @@ policy::Floor process_floor() { return process_floor_value.load(std::memory_orde
 
 void note_opened_scope(ScopesSeen kind) {
     ScopesSeen known = scopes_seen.load(std::memory_order_acquire);
-    while (known < kind) {
+    while (known < kind)
         if (scopes_seen.compare_exchange_weak(known, kind, std::memory_order_acq_rel)) return settings_changed();
-    }
 }
 
 void carry_out_command(record::Recording& recording) {

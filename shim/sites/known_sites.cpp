@@ -23,11 +23,10 @@ std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry
 
 Site* find_in_bucket(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
                      const LoadedObject* caller_behind_shim) {
-    for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next) {
+    for (Site* site = bucket.load(std::memory_order_acquire); site != nullptr; site = site->next)
         if (site->entry == entry && site->caller_behind_shim == caller_behind_shim &&
             site->return_address.load(std::memory_order_acquire) == return_address)
             return site;
-    }
     return nullptr;
 }
 

@@ -170,12 +170,10 @@ constexpr ArgumentPositions argument_positions(Roles roles, Role first, ScalarPa
         const bool is_scalar = role == Role::alpha || role == Role::beta;
         const bool is_real =
             scalars == ScalarPassing::real || (scalars == ScalarPassing::real_beta && role == Role::beta);
-        if (is_scalar && is_real) {
+        if (is_scalar && is_real)
             (role == Role::alpha ? result.alpha_float : result.beta_float) = floats++;
-        } else if (!(is_scalar && scalars == ScalarPassing::unread) &&
-                   (role != Role::layout || first == Role::layout)) {
+        else if (!(is_scalar && scalars == ScalarPassing::unread) && (role != Role::layout || first == Role::layout))
             add(role);
-        }
     }
     return result;
 }

@@ -67,9 +67,8 @@ FunctionIndex find_function(const char* symbol) {
     if (!first_letters[static_cast<unsigned char>(symbol[0])]) return -1;
     const std::string_view name = system::view(symbol);
     for (std::uint32_t bucket = system::gnu_hash(name) % bucket_count; buckets[bucket] >= 0;
-         bucket = (bucket + 1) % bucket_count) {
+         bucket = (bucket + 1) % bucket_count)
         if (system::equal(functions[buckets[bucket]].name, name)) return buckets[bucket];
-    }
     return -1;
 }
 

@@ -106,15 +106,14 @@ std::int64_t run(const Site& site, Frame& frame, const Product& product, Plan& p
     const RunningProduct outer = running;
     running = {site.provider, nullptr, &frame};
     std::int64_t value = 0;
-    if (plan.has_fixed_order || plan.uses_bf16_units) {
+    if (plan.has_fixed_order || plan.uses_bf16_units)
         run_each_here(site, frame, product, plan);
-    } else if (!plan.rounds && !site.runs_batch_one_by_one()) {
+    else if (!plan.rounds && !site.runs_batch_one_by_one())
         value = call_with_frame(site, frame);
-    } else if (!product.readable) {
+    else if (!product.readable)
         warn_invalid_arguments(site);
-    } else {
+    else
         run_each(site, frame, product, plan);
-    }
     running = outer;
     return value;
 }

@@ -309,9 +309,8 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
         if (!status && limits.any()) status = run_as({own_compute_type, own_format}, unused);
         return status;
     };
-    if (is_governed && is_of_other_compute_type(algorithm, own_compute_type)) {
+    if (is_governed && is_of_other_compute_type(algorithm, own_compute_type))
         if (const auto status = run_own()) return *status;
-    }
     const std::int32_t status = run_lt_as_called(site, frame, parts.desc, own_compute_type, kept_bits);
     if (status == status_alloc_failed && obstacle == Reason::library_refused) done.detail = no_memory_as_called;
     if (!is_refusal(status) || status == status_alloc_failed) {
@@ -320,9 +319,8 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
     }
     // The library may have refused because the algorithm comes from a search that the shim had changed but no longer
     // remembers.
-    if (is_governed && algorithm != nullptr && has_changed_searches()) {
+    if (is_governed && algorithm != nullptr && has_changed_searches())
         if (const auto other = run_own()) return *other;
-    }
     if (obstacle != Reason::as_requested) done.reason = Reason::invalid_arguments;
     return status;
 }

@@ -128,9 +128,8 @@ const ElfW(Sym) * find_by_gnu_hash(const ObjectTables& object, std::string_view 
     const ElfW(Sym)* fallback = nullptr;
     for (;; ++index) {
         const std::uint32_t chained = chain[index - first_symbol];
-        if ((chained | 1) == (hash | 1)) {
+        if ((chained | 1) == (hash | 1))
             if (const ElfW(Sym)* found = check_definition(object, index, name, version, &fallback)) return found;
-        }
         if ((chained & 1) != 0) return fallback;
     }
 }
@@ -146,9 +145,8 @@ const ElfW(Sym) * find_by_sysv_hash(const ObjectTables& object, std::string_view
     }
     const std::uint32_t* chain = object.sysv_hash + 2 + bucket_count;
     const ElfW(Sym)* fallback = nullptr;
-    for (std::uint32_t index = object.sysv_hash[2 + hash % bucket_count]; index != STN_UNDEF; index = chain[index]) {
+    for (std::uint32_t index = object.sysv_hash[2 + hash % bucket_count]; index != STN_UNDEF; index = chain[index])
         if (const ElfW(Sym)* found = check_definition(object, index, name, version, &fallback)) return found;
-    }
     return fallback;
 }
 

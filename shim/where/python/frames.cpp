@@ -198,9 +198,8 @@ void PythonReader::read_stack(PythonStack& stack) const {
 
 /// Returns a number that differs between a code object and one that is later at the same address.
 [[gnu::always_inline]] inline std::uint64_t PythonReader::code_stamp(const char* code) const {
-    if (layout_.code_version >= 0) {
+    if (layout_.code_version >= 0)
         if (const auto version = field<std::uint32_t>(code, layout_.code_version); version != 0) return version;
-    }
     std::uint64_t stamp = field<std::uint32_t>(code, layout_.code_first_line);
     if (const char* file = pointer(code, layout_.code_file); pointer(file, layout_.object_type) == text_type_) {
         const auto hash = field<std::int64_t>(file, layout_.text_hash);

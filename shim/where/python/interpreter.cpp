@@ -194,11 +194,10 @@ void check_stack_reader_against_python() {
     const PythonApi functions = python_api();
     if (!functions.is_complete() || functions.holds_gil() != 1 || functions.frame() == nullptr) return;
     if (is_compared.exchange(true, std::memory_order_relaxed)) return;
-    if (agrees_with_api(*reader, functions)) {
+    if (agrees_with_api(*reader, functions))
         state.store(PythonReaderState::checked, std::memory_order_relaxed);
-    } else {
+    else
         stop_reading(PythonReaderState::differs, "its own functions report a different line from the one read here");
-    }
 }
 
 }  // namespace fp32shim::where
