@@ -2,7 +2,6 @@
 // command `fp32shim run` uses this code, and so do recorded processes that start other programs.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string_view>
 

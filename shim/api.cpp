@@ -1,5 +1,4 @@
 // Defines the public C API. include/fp32shim/fp32shim.h documents each function.
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <iterator>

@@ -2,8 +2,6 @@
 // finds out whether each group makes the command fail alone, or only together with others.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 #include "cli/doctor/blas.hpp"
 
 #include <dlfcn.h>
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>

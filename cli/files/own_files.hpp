@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 
 #include <cstddef>
-#include <ctime>
 #include <optional>
 #include <string>
 #include <string_view>

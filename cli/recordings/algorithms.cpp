@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 

@@ -1,7 +1,6 @@
 // Makes documents of the JSON result of `fp32shim verify`: a page to print and an in-toto Statement.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "cli/output/json_fwd.hpp"

@@ -5,7 +5,6 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <climits>
 #include <cstdint>
 #include <filesystem>
 #include <set>

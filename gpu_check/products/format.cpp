@@ -1,6 +1,5 @@
 #include "gpu_check/products/format.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>

@@ -2,7 +2,6 @@
 // cubins and PTX texts. A function with a parameter `facts` adds facts about the image to it.
 #pragma once
 
-#include <algorithm>
 #include <cstring>
 #include <optional>
 

@@ -8,7 +8,6 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
-#include <string_view>
 #include <system_error>
 #include <thread>
 

@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "shim/audit/errors.hpp"
 #include "shim/level3/level3.hpp"

@@ -12,7 +12,6 @@
 #include <charconv>
 #include <cstdint>
 #include <iterator>
-#include <span>
 #include <string_view>
 
 #include "policy/exceptions.hpp"

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <string_view>
 
 #include "shim/settings/settings.hpp"
 

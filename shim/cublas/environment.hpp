@@ -5,8 +5,6 @@
 // shim sees.
 #pragma once
 
-#include <cstdint>
-
 namespace fp32shim::cublas {
 
 struct alignas(4) Environment {   // the struct fits in one word, so that threads read it atomically

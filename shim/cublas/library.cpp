@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <string_view>
 
 #include "shim/cublas/lt_arguments.hpp"
 #include "shim/loader/provider.hpp"

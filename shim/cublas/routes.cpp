@@ -1,6 +1,5 @@
 #include "shim/cublas/routes.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "shim/cublas/api.hpp"

@@ -1,6 +1,5 @@
 #include "shim/kernels/kernels.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 

@@ -7,8 +7,6 @@
 
 #include <link.h>
 
-#include <atomic>
-#include <cstdint>
 #include <string_view>
 
 #include "shim/loader/elf/objects.hpp"

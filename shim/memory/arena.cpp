@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdint>
 
 #include "system/raw_syscall.hpp"
 #include "system/stderr_line.hpp"

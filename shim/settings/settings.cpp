@@ -3,8 +3,6 @@
 #include <linux/futex.h>
 #include <pthread.h>
 
-#include <cerrno>
-
 #include "shim/memory/arena.hpp"
 #include "shim/memory/own_memory.hpp"
 #include "shim/settings/read_settings.hpp"

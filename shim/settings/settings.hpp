@@ -4,7 +4,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <string>
 
 #include "policy/decide.hpp"
 #include "policy/policy.hpp"

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
-#include <utility>
 
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/scratch.hpp"

@@ -1,6 +1,5 @@
 #include "shim/cublas/audit/singles.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <new>
 

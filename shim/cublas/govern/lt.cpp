@@ -1,6 +1,5 @@
 #include "shim/cublas/govern/govern.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <initializer_list>

@@ -2,7 +2,6 @@
 // does not fit.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 

@@ -1,7 +1,6 @@
 // Reads lines of Python source files, for rules that name a line by its text.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
