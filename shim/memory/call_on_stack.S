@@ -2,13 +2,13 @@
 // calls function(argument) on the stack whose upper end is stack_top.
 
     .text
-#if defined(__x86_64__)
     .balign 16
     .hidden fp32shim_call_on_stack
     .globl  fp32shim_call_on_stack
-    .type   fp32shim_call_on_stack, @function
+    .type   fp32shim_call_on_stack, %function
 fp32shim_call_on_stack:
     .cfi_startproc
+#if defined(__x86_64__)
     endbr64
     pushq   %rbp
     .cfi_def_cfa_offset 16
@@ -23,18 +23,7 @@ fp32shim_call_on_stack:
     movq    %rbp, %rsp
     popq    %rbp
     .cfi_def_cfa %rsp, 8
-    ret
-    .cfi_endproc
-    .size   fp32shim_call_on_stack, . - fp32shim_call_on_stack
-
-    .section .note.GNU-stack, "", @progbits
 #else
-    .balign 16
-    .hidden fp32shim_call_on_stack
-    .globl  fp32shim_call_on_stack
-    .type   fp32shim_call_on_stack, %function
-fp32shim_call_on_stack:
-    .cfi_startproc
     hint    #34
     stp     x29, x30, [sp, #-16]!
     .cfi_def_cfa_offset 16
@@ -53,9 +42,9 @@ fp32shim_call_on_stack:
     .cfi_restore x30
     .cfi_restore x29
     .cfi_def_cfa_offset 0
+#endif
     ret
     .cfi_endproc
     .size   fp32shim_call_on_stack, . - fp32shim_call_on_stack
 
     .section .note.GNU-stack, "", %progbits
-#endif
