@@ -21,48 +21,6 @@ std::size_t end_of_set(std::string_view pattern, std::size_t begin) {
     return close == std::string_view::npos ? close : close + 1;
 }
 
-}  // namespace
-
-GlobElement parse_special_element(std::string_view pattern, std::size_t at) {
-    using ElementKind = GlobElement::ElementKind;
-    const std::string_view one = pattern.substr(at, 1);
-    if (one == "*") return {ElementKind::run, one};
-    if (one == "?") return {ElementKind::any, one};
-    const std::size_t end = end_of_set(pattern, at);
-    if (end == std::string_view::npos) return {ElementKind::literal, one};
-    return {ElementKind::set, pattern.substr(at, end - at)};
-}
-
-bool GlobElement::matches(char c) const {
-    if (kind == ElementKind::literal) return text[0] == c;
-    return kind != ElementKind::set || ByteSet(*this).contains(c);
-}
-
-GlobElement::ByteSet::ByteSet(const GlobElement& element) {
-    const auto byte = [](char c) -> unsigned { return static_cast<unsigned char>(c); };
-    if (element.kind != ElementKind::set) {
-        const bool is_literal = element.kind == ElementKind::literal;
-        add_range(is_literal ? byte(element.text[0]) : 0, is_literal ? byte(element.text[0]) : 255);
-        return;
-    }
-    std::string_view members = element.text.substr(1, element.text.size() - 2);
-    const bool is_negated = is_negation(members[0]);
-    if (is_negated) members.remove_prefix(1);
-    for (std::size_t i = 0; i < members.size(); ++i) {
-        const bool is_range = i + 2 < members.size() && members[i + 1] == '-';
-        add_range(byte(members[i]), byte(members[is_range ? i + 2 : i]));
-        if (is_range) i += 2;
-    }
-    if (!is_negated) return;
-    for (std::uint64_t& word : bits_) word = ~word;
-}
-
-void GlobElement::ByteSet::add_range(unsigned first, unsigned last) {
-    for (unsigned byte = first; byte <= last; ++byte) bits_[byte / 64] |= std::uint64_t{1} << byte % 64;
-}
-
-namespace {
-
 constexpr std::size_t none = std::string_view::npos;
 
 /// A piece of a pattern without `*`: all elements before the first `*`, between two `*`, or after the last `*`. Each
@@ -150,6 +108,44 @@ std::size_t find_piece(std::string_view text, const GlobPiece& piece) {
 }
 
 }  // namespace
+
+GlobElement parse_special_element(std::string_view pattern, std::size_t at) {
+    using ElementKind = GlobElement::ElementKind;
+    const std::string_view one = pattern.substr(at, 1);
+    if (one == "*") return {ElementKind::run, one};
+    if (one == "?") return {ElementKind::any, one};
+    const std::size_t end = end_of_set(pattern, at);
+    if (end == std::string_view::npos) return {ElementKind::literal, one};
+    return {ElementKind::set, pattern.substr(at, end - at)};
+}
+
+bool GlobElement::matches(char c) const {
+    if (kind == ElementKind::literal) return text[0] == c;
+    return kind != ElementKind::set || ByteSet(*this).contains(c);
+}
+
+GlobElement::ByteSet::ByteSet(const GlobElement& element) {
+    const auto byte = [](char c) -> unsigned { return static_cast<unsigned char>(c); };
+    if (element.kind != ElementKind::set) {
+        const bool is_literal = element.kind == ElementKind::literal;
+        add_range(is_literal ? byte(element.text[0]) : 0, is_literal ? byte(element.text[0]) : 255);
+        return;
+    }
+    std::string_view members = element.text.substr(1, element.text.size() - 2);
+    const bool is_negated = is_negation(members[0]);
+    if (is_negated) members.remove_prefix(1);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+        const bool is_range = i + 2 < members.size() && members[i + 1] == '-';
+        add_range(byte(members[i]), byte(members[is_range ? i + 2 : i]));
+        if (is_range) i += 2;
+    }
+    if (!is_negated) return;
+    for (std::uint64_t& word : bits_) word = ~word;
+}
+
+void GlobElement::ByteSet::add_range(unsigned first, unsigned last) {
+    for (unsigned byte = first; byte <= last; ++byte) bits_[byte / 64] |= std::uint64_t{1} << byte % 64;
+}
 
 bool glob_matches(std::string_view pattern, std::string_view text) {
     // The part of the pattern before the first `*` excludes most texts, so it is tried first.

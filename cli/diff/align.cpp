@@ -120,33 +120,6 @@ class MyersForwardSearch {
     std::int64_t last_ = 0;
 };
 
-}  // namespace
-
-std::vector<AlignedRun> align_sequences(Entries a, Entries b) {
-    const CommonEntries common_a = common_with(a, b), common_b = common_with(b, a);
-    std::vector<AlignedRun> runs;
-    const auto add = [&](std::size_t common_index_a, std::size_t common_index_b) {
-        const std::size_t at_a = common_a.indices[common_index_a], at_b = common_b.indices[common_index_b];
-        if (!runs.empty() && runs.back().a + runs.back().count == at_a && runs.back().b + runs.back().count == at_b)
-            ++runs.back().count;
-        else
-            runs.push_back({at_a, at_b, 1});
-    };
-    IndexPair begin{0, 0};
-    for (std::size_t cuts = 0; cuts <= max_cuts; ++cuts) {
-        if (begin.a == common_a.entries.size() || begin.b == common_b.entries.size()) break;
-        const Entries rest_a = Entries(common_a.entries).subspan(begin.a);
-        const Entries rest_b = Entries(common_b.entries).subspan(begin.b);
-        std::vector<IndexPair> pairs;
-        const IndexPair end = MyersForwardSearch(rest_a, rest_b).add_pairs(pairs);
-        for (const IndexPair& pair : pairs) add(begin.a + pair.a, begin.b + pair.b);
-        begin = {begin.a + end.a, begin.b + end.b};
-    }
-    return runs;
-}
-
-namespace {
-
 std::size_t length_of(const std::vector<AlignedRun>& runs) {
     std::size_t length = 0;
     for (const AlignedRun& run : runs) length += run.count;
@@ -173,6 +146,29 @@ std::vector<AlignedRun> align_between(const std::vector<AlignedRun>& equal, Entr
 }
 
 }  // namespace
+
+std::vector<AlignedRun> align_sequences(Entries a, Entries b) {
+    const CommonEntries common_a = common_with(a, b), common_b = common_with(b, a);
+    std::vector<AlignedRun> runs;
+    const auto add = [&](std::size_t common_index_a, std::size_t common_index_b) {
+        const std::size_t at_a = common_a.indices[common_index_a], at_b = common_b.indices[common_index_b];
+        if (!runs.empty() && runs.back().a + runs.back().count == at_a && runs.back().b + runs.back().count == at_b)
+            ++runs.back().count;
+        else
+            runs.push_back({at_a, at_b, 1});
+    };
+    IndexPair begin{0, 0};
+    for (std::size_t cuts = 0; cuts <= max_cuts; ++cuts) {
+        if (begin.a == common_a.entries.size() || begin.b == common_b.entries.size()) break;
+        const Entries rest_a = Entries(common_a.entries).subspan(begin.a);
+        const Entries rest_b = Entries(common_b.entries).subspan(begin.b);
+        std::vector<IndexPair> pairs;
+        const IndexPair end = MyersForwardSearch(rest_a, rest_b).add_pairs(pairs);
+        for (const IndexPair& pair : pairs) add(begin.a + pair.a, begin.b + pair.b);
+        begin = {begin.a + end.a, begin.b + end.b};
+    }
+    return runs;
+}
 
 std::vector<AlignedRun> align_products(const ProductSequence& a, const ProductSequence& b) {
     std::vector<AlignedRun> by_kind = align_sequences(a.kinds, b.kinds);

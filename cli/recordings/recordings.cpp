@@ -159,120 +159,6 @@ OpenedRecordings open_some(const std::vector<std::string>& paths, std::size_t fi
     return some;
 }
 
-}  // namespace
-
-RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
-    RecordingPaths result;
-    std::set<std::pair<dev_t, ino_t>> seen;
-    const auto add_path = [&](const std::string& path) {
-        struct stat status {};
-        const bool is_known = stat(path.c_str(), &status) == 0;
-        if (!is_known || seen.emplace(status.st_dev, status.st_ino).second) result.paths.push_back(path);
-    };
-    const auto add_file_or_folder = [&](const std::string& path) {
-        std::error_code error;
-        if (!fs::is_directory(path, error)) return add_path(path);
-        std::string problem;
-        const std::vector<std::string> files = recordings_below(path, problem);
-        std::ranges::for_each(files, add_path);
-        if (problem.empty() && files.empty()) {
-            problem = fmt::format(
-                "{}: no *.fp32rec in this folder; fp32shim run --log NAME.fp32rec -- PROGRAM writes one", path);
-            ++result.empty_folders;
-        }
-        if (!problem.empty()) result.errors.push_back(problem);
-    };
-    for (const std::string& argument : arguments) {
-        std::error_code error;
-        const fs::file_status status = fs::status(argument, error);
-        if (fs::exists(status)) {
-            add_file_or_folder(argument);
-        } else if (const auto found = paths_matching(argument); !found.empty()) {
-            std::ranges::for_each(found, add_file_or_folder);
-        } else {
-            const bool is_absent = status.type() == fs::file_type::not_found;
-            result.errors.push_back(
-                fmt::format("{}: {}", argument,
-                            is_absent ? "no such file or folder" + question_about(argument) : error.message()));
-        }
-    }
-    drop_copies(result);
-    return result;
-}
-
-std::vector<ReadingProblem> visit_recordings(
-    const std::vector<std::string>& paths,
-    const std::function<void(const std::string&, record::RecordingReader&)>& visit) {
-    std::vector<ReadingProblem> problems;
-    Progress progress("reading recordings");
-    std::future<OpenedRecordings> next;
-    for (std::size_t done = 0; done < paths.size();) {
-        OpenedRecordings some = next.valid() ? next.get() : open_some(paths, done);
-        const std::size_t end = done + some.all.size();
-        // Opening takes half of the time that a report spends on a recording, so a thread opens the next recordings.
-        // If no thread can be started, get() opens them.
-        if (end < paths.size() && some.rows < many_rows)
-            next = std::async(std::launch::async | std::launch::deferred, open_some, std::cref(paths), end);
-        for (auto& [reader, error] : some.all) {
-            const std::string& path = paths[done];
-            progress.show(done++, paths.size());
-            if (!reader) {
-                problems.push_back({path, error, true});
-                continue;
-            }
-            visit(path, *reader);
-            for (const record::FileProblem& problem : reader->problems())
-                problems.push_back({path, problem_text(problem), false});
-            reader.reset();
-        }
-    }
-    return problems;
-}
-
-std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
-    std::vector<ReadingProblem> doubts;
-    for (const RecordingCopy& copy : found.copies)
-        if (const std::string doubt = reason_to_doubt(copy); !doubt.empty())
-            doubts.push_back({copy.path, fmt::format("{} {}, although both begin as the same recording. Only one is "
-                                                     "judged; name one, and move the other out of its folder.",
-                                                     doubt, copy.fullest)});
-    return doubts;
-}
-
-std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found) {
-    std::vector<ReadingProblem> problems = found.doubts;
-    for (const MissingFileList& files : find_missing_files(found.paths)) {
-        if (const std::size_t count = files.recording_count(); count > 0)
-            problems.push_back(
-                {files.path,
-                 fmt::format("{} of the same run {} missing, so what {} multiplied is not known: {}",
-                             counted(count, "recording"), count == 1 ? "is" : "are",
-                             count == 1 ? "its process" : "their processes", missing_names_text({files}))});
-        if (files.never_made > 0)
-            problems.push_back(
-                {files.path,
-                 fmt::format("{} of {} multiplied but could not make a recording, as a line on stderr "
-                             "says",
-                             files.never_made == 1 ? "a process" : count_text(files.never_made) + " processes",
-                             is_children_file(files.path) ? "its run" : "its family")});
-        if (files.lacks_children_file)
-            problems.push_back({files.path,
-                                "the file for the children of its run, whose name ends in .children.fp32rec, is "
-                                "missing, so it is not known what ran without a recording"});
-        if (files.lacks_list)
-            problems.push_back({files.path,
-                                "the recording that lists this one is missing, so what its process multiplied is not "
-                                "known"});
-    }
-    return problems;
-}
-
-std::string problem_text(const record::FileProblem& problem) {
-    return fmt::format("offset {}: {}", problem.offset, problem.what);
-}
-
-namespace {
-
 /// Returns true if two recordings, which belong to no run, may share the file that lists their unseen children.
 bool may_share_children_file(const std::string& path, const std::string& other) {
     const std::vector<std::string> files = possible_children_files(path), others = possible_children_files(other);
@@ -411,6 +297,116 @@ void print_first_lines(std::string_view command, const std::vector<std::string>&
 }
 
 }  // namespace
+
+RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
+    RecordingPaths result;
+    std::set<std::pair<dev_t, ino_t>> seen;
+    const auto add_path = [&](const std::string& path) {
+        struct stat status {};
+        const bool is_known = stat(path.c_str(), &status) == 0;
+        if (!is_known || seen.emplace(status.st_dev, status.st_ino).second) result.paths.push_back(path);
+    };
+    const auto add_file_or_folder = [&](const std::string& path) {
+        std::error_code error;
+        if (!fs::is_directory(path, error)) return add_path(path);
+        std::string problem;
+        const std::vector<std::string> files = recordings_below(path, problem);
+        std::ranges::for_each(files, add_path);
+        if (problem.empty() && files.empty()) {
+            problem = fmt::format(
+                "{}: no *.fp32rec in this folder; fp32shim run --log NAME.fp32rec -- PROGRAM writes one", path);
+            ++result.empty_folders;
+        }
+        if (!problem.empty()) result.errors.push_back(problem);
+    };
+    for (const std::string& argument : arguments) {
+        std::error_code error;
+        const fs::file_status status = fs::status(argument, error);
+        if (fs::exists(status)) {
+            add_file_or_folder(argument);
+        } else if (const auto found = paths_matching(argument); !found.empty()) {
+            std::ranges::for_each(found, add_file_or_folder);
+        } else {
+            const bool is_absent = status.type() == fs::file_type::not_found;
+            result.errors.push_back(
+                fmt::format("{}: {}", argument,
+                            is_absent ? "no such file or folder" + question_about(argument) : error.message()));
+        }
+    }
+    drop_copies(result);
+    return result;
+}
+
+std::vector<ReadingProblem> visit_recordings(
+    const std::vector<std::string>& paths,
+    const std::function<void(const std::string&, record::RecordingReader&)>& visit) {
+    std::vector<ReadingProblem> problems;
+    Progress progress("reading recordings");
+    std::future<OpenedRecordings> next;
+    for (std::size_t done = 0; done < paths.size();) {
+        OpenedRecordings some = next.valid() ? next.get() : open_some(paths, done);
+        const std::size_t end = done + some.all.size();
+        // Opening takes half of the time that a report spends on a recording, so a thread opens the next recordings.
+        // If no thread can be started, get() opens them.
+        if (end < paths.size() && some.rows < many_rows)
+            next = std::async(std::launch::async | std::launch::deferred, open_some, std::cref(paths), end);
+        for (auto& [reader, error] : some.all) {
+            const std::string& path = paths[done];
+            progress.show(done++, paths.size());
+            if (!reader) {
+                problems.push_back({path, error, true});
+                continue;
+            }
+            visit(path, *reader);
+            for (const record::FileProblem& problem : reader->problems())
+                problems.push_back({path, problem_text(problem), false});
+            reader.reset();
+        }
+    }
+    return problems;
+}
+
+std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
+    std::vector<ReadingProblem> doubts;
+    for (const RecordingCopy& copy : found.copies)
+        if (const std::string doubt = reason_to_doubt(copy); !doubt.empty())
+            doubts.push_back({copy.path, fmt::format("{} {}, although both begin as the same recording. Only one is "
+                                                     "judged; name one, and move the other out of its folder.",
+                                                     doubt, copy.fullest)});
+    return doubts;
+}
+
+std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found) {
+    std::vector<ReadingProblem> problems = found.doubts;
+    for (const MissingFileList& files : find_missing_files(found.paths)) {
+        if (const std::size_t count = files.recording_count(); count > 0)
+            problems.push_back(
+                {files.path,
+                 fmt::format("{} of the same run {} missing, so what {} multiplied is not known: {}",
+                             counted(count, "recording"), count == 1 ? "is" : "are",
+                             count == 1 ? "its process" : "their processes", missing_names_text({files}))});
+        if (files.never_made > 0)
+            problems.push_back(
+                {files.path,
+                 fmt::format("{} of {} multiplied but could not make a recording, as a line on stderr "
+                             "says",
+                             files.never_made == 1 ? "a process" : count_text(files.never_made) + " processes",
+                             is_children_file(files.path) ? "its run" : "its family")});
+        if (files.lacks_children_file)
+            problems.push_back({files.path,
+                                "the file for the children of its run, whose name ends in .children.fp32rec, is "
+                                "missing, so it is not known what ran without a recording"});
+        if (files.lacks_list)
+            problems.push_back({files.path,
+                                "the recording that lists this one is missing, so what its process multiplied is not "
+                                "known"});
+    }
+    return problems;
+}
+
+std::string problem_text(const record::FileProblem& problem) {
+    return fmt::format("offset {}: {}", problem.offset, problem.what);
+}
 
 void add_rest_of_runs(RecordingPaths& found) {
     const RunFileFinder files(found);

@@ -182,41 +182,6 @@ std::uint64_t hash_of(const record::DecisionEvent& event) {
     return group;
 }
 
-}  // namespace
-
-record::ThreadWriter* thread_writer_in(record::Recording& recording) {
-    ThreadContext* const context = context_in(recording);
-    return context == nullptr ? nullptr : context->writer;
-}
-
-void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                 const policy::Decision& decision, const ExecutionOutcome& done, CallTime* time, ExpressKey key,
-                 const ResultFindings* found) {
-    if (in_force.recording != nullptr) {
-        CallTime untimed{record::Recording::not_timed, record::ticks()};
-        count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key, found);
-        return;
-    }
-    where::CallLocation location(in_force.distinguishes_call_paths() ? __builtin_alloca(sizeof(where::LocationBuffer))
-                                                                     : nullptr);
-    record::DecisionEvent event = decision_event(site, in_force, call, decision, done, location);
-    if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
-
-    const bool every_call = in_force.log != nullptr && in_force.log_every_call;
-    audit::CallGroup* const group = every_call ? nullptr : group_of(event);
-    if (!every_call && (group == nullptr || group->was_shown_in_log())) return;
-    ThreadContext* context = thread_context();
-    if (context == nullptr) return;
-    // Signals are held for two reasons. A handler that multiplies must not overwrite the line that it interrupted. A
-    // handler that leaves by siglongjmp must not leave a decision that is marked as shown but was not written.
-    const system::SignalHold hold;
-    if (group != nullptr && !group->mark_shown_in_log()) return;
-    if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
-    if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
-}
-
-namespace {
-
 /// Appends a bound on an operand such as `, |A| < 2^67`, by which a user sees why the product overflowed.
 void append_limit(system::LineWriter& line, std::string_view name, const record::ExponentRange& exponents) {
     if (exponents.lowest > exponents.highest) return;
@@ -249,6 +214,37 @@ void append_received(system::LineWriter& line, const record::Audit& found) {
 }
 
 }  // namespace
+
+record::ThreadWriter* thread_writer_in(record::Recording& recording) {
+    ThreadContext* const context = context_in(recording);
+    return context == nullptr ? nullptr : context->writer;
+}
+
+void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                 const policy::Decision& decision, const ExecutionOutcome& done, CallTime* time, ExpressKey key,
+                 const ResultFindings* found) {
+    if (in_force.recording != nullptr) {
+        CallTime untimed{record::Recording::not_timed, record::ticks()};
+        count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key, found);
+        return;
+    }
+    where::CallLocation location(in_force.distinguishes_call_paths() ? __builtin_alloca(sizeof(where::LocationBuffer))
+                                                                     : nullptr);
+    record::DecisionEvent event = decision_event(site, in_force, call, decision, done, location);
+    if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
+
+    const bool every_call = in_force.log != nullptr && in_force.log_every_call;
+    audit::CallGroup* const group = every_call ? nullptr : group_of(event);
+    if (!every_call && (group == nullptr || group->was_shown_in_log())) return;
+    ThreadContext* context = thread_context();
+    if (context == nullptr) return;
+    // Signals are held for two reasons. A handler that multiplies must not overwrite the line that it interrupted. A
+    // handler that leaves by siglongjmp must not leave a decision that is marked as shown but was not written.
+    const system::SignalHold hold;
+    if (group != nullptr && !group->mark_shown_in_log()) return;
+    if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
+    if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
+}
 
 void report_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                       const policy::Decision& decision, const ExecutionOutcome& done, const record::Audit& found) {

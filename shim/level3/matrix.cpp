@@ -74,6 +74,47 @@ Part triangle_of(const Level3& product) { return product.uplo == 'U' ? Part::upp
 /// Returns false if it consists of the elements whose inner index is at least the outer index.
 bool runs_end_at_diagonal(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
+constexpr std::uint64_t sign_of_double = std::uint64_t{1} << 63;
+constexpr std::uint64_t infinity_of_double = std::uint64_t{0x7ff} << 52;
+
+/// Returns the float32 that is nearest to a float64, with ties to even. The argument and the result are bits. The
+/// arithmetic is on integers, so the program's rounding mode, flush-to-zero setting and traps have no effect.
+/// Precondition: the number is not NaN.
+std::uint32_t nearest_float32(std::uint64_t bits) {
+    const auto sign = static_cast<std::uint32_t>((bits & sign_of_double) >> 32);
+    const std::uint64_t size = bits & ~sign_of_double;
+    constexpr std::uint64_t lowest_normal = std::uint64_t{1023 - 126} << 52;
+    constexpr int cut = 29;  // a float32 has 29 fewer bits of fraction than a float64
+    constexpr std::uint64_t too_large = std::uint64_t{1023 + 128} << 52;
+    if (size >= too_large) return sign | 0x7f800000U;
+    if (size >= lowest_normal) {
+        // A carry into the exponent gives the right result, which may be infinity.
+        const std::uint64_t rounded = size + (std::uint64_t{1} << (cut - 1)) - 1 + (size >> cut & 1);
+        constexpr std::uint64_t bias_change = std::uint64_t{1023 - 127} << 23;
+        return sign | static_cast<std::uint32_t>((rounded >> cut) - bias_change);
+    }
+    // A subnormal float32 is a multiple of 2^-149.
+    const auto exponent = static_cast<int>(size >> 52);
+    constexpr int exponent_of_unit = 1023 - 149;
+    const int below = exponent_of_unit + 52 - exponent;  // number of bits of the significand below 2^-149
+    if (below > 54) return sign;
+    const std::uint64_t significand = (size & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52;
+    const std::uint64_t half = (std::uint64_t{1} << (below - 1)) - 1 + (significand >> below & 1);
+    return sign | static_cast<std::uint32_t>((significand + half) >> below);
+}
+
+/// Returns a float32 as a float64. The argument and the result are bits.
+std::uint64_t as_float64(std::uint32_t bits) {
+    const std::uint64_t sign = std::uint64_t{bits & 0x80000000U} << 32;
+    const std::uint32_t size = bits & 0x7fffffffU;
+    if (size == 0x7f800000U) return sign | infinity_of_double;
+    if (size >= 0x00800000U) return sign | ((std::uint64_t{size} << 29) + (std::uint64_t{1023 - 127} << 52));
+    if (size == 0) return sign;
+    const int lead = 31 - __builtin_clz(size);  // a subnormal float32 becomes a normal float64
+    const std::uint64_t fraction = std::uint64_t{size ^ 1U << lead} << (52 - lead);
+    return sign | static_cast<std::uint64_t>(1023 - 149 + lead) << 52 | fraction;
+}
+
 }  // namespace
 
 IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
@@ -129,51 +170,6 @@ void copy_elements(const Matrix& from, Part part, const Matrix& to) {
         std::copy_n(source, elements * from.width, target);
     });
 }
-
-namespace {
-
-constexpr std::uint64_t sign_of_double = std::uint64_t{1} << 63;
-constexpr std::uint64_t infinity_of_double = std::uint64_t{0x7ff} << 52;
-
-/// Returns the float32 that is nearest to a float64, with ties to even. The argument and the result are bits. The
-/// arithmetic is on integers, so the program's rounding mode, flush-to-zero setting and traps have no effect.
-/// Precondition: the number is not NaN.
-std::uint32_t nearest_float32(std::uint64_t bits) {
-    const auto sign = static_cast<std::uint32_t>((bits & sign_of_double) >> 32);
-    const std::uint64_t size = bits & ~sign_of_double;
-    constexpr std::uint64_t lowest_normal = std::uint64_t{1023 - 126} << 52;
-    constexpr int cut = 29;  // a float32 has 29 fewer bits of fraction than a float64
-    constexpr std::uint64_t too_large = std::uint64_t{1023 + 128} << 52;
-    if (size >= too_large) return sign | 0x7f800000U;
-    if (size >= lowest_normal) {
-        // A carry into the exponent gives the right result, which may be infinity.
-        const std::uint64_t rounded = size + (std::uint64_t{1} << (cut - 1)) - 1 + (size >> cut & 1);
-        constexpr std::uint64_t bias_change = std::uint64_t{1023 - 127} << 23;
-        return sign | static_cast<std::uint32_t>((rounded >> cut) - bias_change);
-    }
-    // A subnormal float32 is a multiple of 2^-149.
-    const auto exponent = static_cast<int>(size >> 52);
-    constexpr int exponent_of_unit = 1023 - 149;
-    const int below = exponent_of_unit + 52 - exponent;  // number of bits of the significand below 2^-149
-    if (below > 54) return sign;
-    const std::uint64_t significand = (size & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52;
-    const std::uint64_t half = (std::uint64_t{1} << (below - 1)) - 1 + (significand >> below & 1);
-    return sign | static_cast<std::uint32_t>((significand + half) >> below);
-}
-
-/// Returns a float32 as a float64. The argument and the result are bits.
-std::uint64_t as_float64(std::uint32_t bits) {
-    const std::uint64_t sign = std::uint64_t{bits & 0x80000000U} << 32;
-    const std::uint32_t size = bits & 0x7fffffffU;
-    if (size == 0x7f800000U) return sign | infinity_of_double;
-    if (size >= 0x00800000U) return sign | ((std::uint64_t{size} << 29) + (std::uint64_t{1023 - 127} << 52));
-    if (size == 0) return sign;
-    const int lead = 31 - __builtin_clz(size);  // a subnormal float32 becomes a normal float64
-    const std::uint64_t fraction = std::uint64_t{size ^ 1U << lead} << (52 - lead);
-    return sign | static_cast<std::uint64_t>(1023 - 149 + lead) << 52 | fraction;
-}
-
-}  // namespace
 
 void RoundingKernel::round_doubles(const float* from, float* to, std::size_t count) const {
     constexpr std::size_t block_size = 128;

@@ -100,6 +100,34 @@ std::uint64_t fingerprint_of_list() {
     return fingerprint;
 }
 
+// The objects that contained recent call sites, by address. An entry is valid as long as no object has been unloaded
+// after it was stored.
+constexpr std::size_t region_size = 1 << 16;
+constinit std::atomic<LoadedObject*> recent_objects[64]{};
+
+/// The unload_stamp() at the last search for unloaded objects.
+constinit std::atomic<std::uint64_t> noticed_unloads{0};
+
+void search_loader_counts() {
+    static constinit std::atomic<bool> was_searched{false};
+    if (was_searched.load(std::memory_order_acquire)) return;
+    const elf::LoaderCounters found = elf::find_loader_counters();
+    loader_object_count.store(found.loaded, std::memory_order_release);
+    loader_add_count.store(found.adds, std::memory_order_release);
+    was_searched.store(true, std::memory_order_release);
+}
+
+/// Returns a number that changes when objects are unloaded; never 0. The number is the loader's count of objects ever
+/// added minus its count of loaded objects. If these counts are unknown, the number is a hash of the loader's list,
+/// which additions change as well.
+std::uint64_t unload_stamp() {
+    search_loader_counts();
+    const std::uint64_t adds = quick_load_generation();
+    const std::uint32_t* loaded = loader_object_count.load(std::memory_order_acquire);
+    if (adds == 0 || loaded == nullptr) return fingerprint_of_list() | 1;
+    return (adds - __atomic_load_n(loaded, __ATOMIC_ACQUIRE)) | std::uint64_t{1} << 63;
+}
+
 }  // namespace
 
 LoadedObject* loaded_object(const link_map* map) {
@@ -120,18 +148,6 @@ LoadedObject* loaded_object(const link_map* map) {
             return fresh;
     }
 }
-
-namespace {
-
-// The objects that contained recent call sites, by address. An entry is valid as long as no object has been unloaded
-// after it was stored.
-constexpr std::size_t region_size = 1 << 16;
-constinit std::atomic<LoadedObject*> recent_objects[64]{};
-
-/// The unload_stamp() at the last search for unloaded objects.
-constinit std::atomic<std::uint64_t> noticed_unloads{0};
-
-}  // namespace
 
 LoadedObject* object_containing(std::uintptr_t address) {
     std::atomic<LoadedObject*>& recent = recent_objects[address / region_size % std::size(recent_objects)];
@@ -190,30 +206,6 @@ bool mark_unloaded_objects() {
 
 constinit std::atomic<const std::uint64_t*> loader_add_count{nullptr};
 constinit std::atomic<const std::uint32_t*> loader_object_count{nullptr};
-
-namespace {
-
-void search_loader_counts() {
-    static constinit std::atomic<bool> was_searched{false};
-    if (was_searched.load(std::memory_order_acquire)) return;
-    const elf::LoaderCounters found = elf::find_loader_counters();
-    loader_object_count.store(found.loaded, std::memory_order_release);
-    loader_add_count.store(found.adds, std::memory_order_release);
-    was_searched.store(true, std::memory_order_release);
-}
-
-/// Returns a number that changes when objects are unloaded; never 0. The number is the loader's count of objects ever
-/// added minus its count of loaded objects. If these counts are unknown, the number is a hash of the loader's list,
-/// which additions change as well.
-std::uint64_t unload_stamp() {
-    search_loader_counts();
-    const std::uint64_t adds = quick_load_generation();
-    const std::uint32_t* loaded = loader_object_count.load(std::memory_order_acquire);
-    if (adds == 0 || loaded == nullptr) return fingerprint_of_list() | 1;
-    return (adds - __atomic_load_n(loaded, __ATOMIC_ACQUIRE)) | std::uint64_t{1} << 63;
-}
-
-}  // namespace
 
 std::uint64_t load_generation() {
     search_loader_counts();

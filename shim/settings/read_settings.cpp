@@ -185,30 +185,6 @@ __attribute__((constructor)) void keep_start_variables() {
     are_start_variables_kept.store(true, std::memory_order_release);
 }
 
-}  // namespace
-
-std::string_view value_at_start(std::string_view name) {
-    for (const StartVariable* variable = start_variables.load(std::memory_order_acquire); variable != nullptr;
-         variable = variable->next) {
-        const std::string_view entry = variable->entry;
-        if (entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=')
-            return entry.substr(name.size() + 1);
-    }
-    return {};
-}
-
-bool may_be_set_at_start(std::string_view variable) {
-    keep_start_variables();
-    const std::string_view value = value_at_start(variable);
-    return (!value.empty() && value != "0") || !value_at_start("FP32_MATMUL_POLICY").empty();
-}
-
-const Settings* settings_if_wanted(std::string_view variable) {
-    return known_settings() != nullptr || may_be_set_at_start(variable) ? &settings() : nullptr;
-}
-
-namespace {
-
 /// Returns the environment as it was at the first call of this function, also for later reloads. If the environment
 /// had none of the shim's variables, the variables with which the process started are added.
 const policy::Environment& first_environment() {
@@ -350,6 +326,26 @@ void read_settings_or_forward(void* argument) {
 }
 
 }  // namespace
+
+std::string_view value_at_start(std::string_view name) {
+    for (const StartVariable* variable = start_variables.load(std::memory_order_acquire); variable != nullptr;
+         variable = variable->next) {
+        const std::string_view entry = variable->entry;
+        if (entry.starts_with(name) && entry.size() > name.size() && entry[name.size()] == '=')
+            return entry.substr(name.size() + 1);
+    }
+    return {};
+}
+
+bool may_be_set_at_start(std::string_view variable) {
+    keep_start_variables();
+    const std::string_view value = value_at_start(variable);
+    return (!value.empty() && value != "0") || !value_at_start("FP32_MATMUL_POLICY").empty();
+}
+
+const Settings* settings_if_wanted(std::string_view variable) {
+    return known_settings() != nullptr || may_be_set_at_start(variable) ? &settings() : nullptr;
+}
 
 Settings* read_settings(const Settings* previous) {
     SettingsReading reading{.previous = previous};

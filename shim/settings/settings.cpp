@@ -129,6 +129,27 @@ const Settings* read_first_settings() {
     return settings;
 }
 
+bool read_settings_again() {
+    static constinit system::ForkSafeLock one_at_a_time;
+    if (!one_at_a_time.acquire()) return false;
+    const system::ErrnoAndFloatGuard kept;
+    const Settings* previous = known_settings();
+    const Settings* fresh = read_settings(previous);
+    if (fresh != nullptr) {
+        record::Recording* before = previous->recording;
+        record::Recording* now = fresh->recording;
+        if (now != nullptr && now == before) now->record_rules(fresh->policy.rules);
+        publish_settings(fresh);
+        if (before != nullptr && before != now) before->mark_continued_in(now);
+        if (record::RecordingControl* changes = now != nullptr && now != before ? now->control() : nullptr)
+            changes->record_carried_over_settings(process_precision(), process_floor());
+    }
+    one_at_a_time.release();
+    if (fresh == nullptr) return false;
+    settings_changed();
+    return true;
+}
+
 }  // namespace
 
 constinit std::atomic<std::uint32_t> settings_changes{1};
@@ -164,31 +185,6 @@ record::Recording* own_recording() {
     if (known == nullptr || known->recording == nullptr) return nullptr;
     return known->recording->is_of_this_process() ? known->recording : nullptr;
 }
-
-namespace {
-
-bool read_settings_again() {
-    static constinit system::ForkSafeLock one_at_a_time;
-    if (!one_at_a_time.acquire()) return false;
-    const system::ErrnoAndFloatGuard kept;
-    const Settings* previous = known_settings();
-    const Settings* fresh = read_settings(previous);
-    if (fresh != nullptr) {
-        record::Recording* before = previous->recording;
-        record::Recording* now = fresh->recording;
-        if (now != nullptr && now == before) now->record_rules(fresh->policy.rules);
-        publish_settings(fresh);
-        if (before != nullptr && before != now) before->mark_continued_in(now);
-        if (record::RecordingControl* changes = now != nullptr && now != before ? now->control() : nullptr)
-            changes->record_carried_over_settings(process_precision(), process_floor());
-    }
-    one_at_a_time.release();
-    if (fresh == nullptr) return false;
-    settings_changed();
-    return true;
-}
-
-}  // namespace
 
 bool reload_settings() {
     settings();

@@ -58,6 +58,25 @@ void refresh(Site& site) {
     } while (count != settings_change_count());
 }
 
+/// Returns true if a call site that was bound before further objects were loaded would be bound to the same function
+/// now.
+bool stays_bound(Site& site) {
+    const elf::ReadGuard reading;
+    const std::uint64_t stamp = load_generation();
+    if (site.binding_stamp.load(std::memory_order_relaxed) == stamp) return true;
+    const FunctionBinding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
+    // If no object that imports the function is left, the call site keeps its provider while that is loaded.
+    const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
+                                            : elf::is_in_loader_list(site.provider->map) &&
+                                                  loaded_object(site.provider->map) == site.provider;
+    if (stays) site.binding_stamp.store(stamp, std::memory_order_relaxed);
+    return stays;
+}
+
+bool is_gone(const LoadedObject* object) {
+    return object != nullptr && !object->loaded.load(std::memory_order_acquire);
+}
+
 }  // namespace
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
@@ -89,29 +108,6 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     if (!from_ourselves && !is_shared_site(*site)) insert_into_site_table(*site);
     return site;
 }
-
-namespace {
-
-/// Returns true if a call site that was bound before further objects were loaded would be bound to the same function
-/// now.
-bool stays_bound(Site& site) {
-    const elf::ReadGuard reading;
-    const std::uint64_t stamp = load_generation();
-    if (site.binding_stamp.load(std::memory_order_relaxed) == stamp) return true;
-    const FunctionBinding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
-    // If no object that imports the function is left, the call site keeps its provider while that is loaded.
-    const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
-                                            : elf::is_in_loader_list(site.provider->map) &&
-                                                  loaded_object(site.provider->map) == site.provider;
-    if (stays) site.binding_stamp.store(stamp, std::memory_order_relaxed);
-    return stays;
-}
-
-bool is_gone(const LoadedObject* object) {
-    return object != nullptr && !object->loaded.load(std::memory_order_acquire);
-}
-
-}  // namespace
 
 Site* rebound_site(Site* site) {
     // Two threads may each have made a site for this entry point and return address. Then find_site() may return the

@@ -34,6 +34,37 @@ void mirror(const PanelOperand& factor, IndexRange range, std::int64_t outer, fl
     }
 }
 
+/// Copies a panel, and applies the factor's kernel to each number. Fills in the missing triangle of a symmetric
+/// factor.
+Matrix copied_panel(const PanelOperand& factor, std::int64_t first, std::int64_t count, float* to) {
+    const Matrix& from = factor.stored;
+    if (factor.part == Part::whole) return rounded_copy(factor.panel(first, count), Part::whole, to, factor.kernel);
+
+    Matrix copy = factor.panel(first, count);
+    copy.data = to;
+    copy.ld = copy_ld(copy.inner(), copy.width);
+    // The indices of the panel's elements in the square factor, along the inner dimension and the outer one.
+    const bool cut_inner = factor.cut_rows != from.row_major;
+    const IndexRange inner = cut_inner ? IndexRange{first, first + count} : IndexRange{0, from.inner()};
+    const IndexRange outer = cut_inner ? IndexRange{0, from.outer()} : IndexRange{first, first + count};
+    for (std::int64_t j = outer.begin; j < outer.end; ++j) {
+        float* const column = to + (j - outer.begin) * copy.ld * copy.width;
+        const auto copied = [&](std::int64_t i) { return column + (i - inner.begin) * copy.width; };
+        const IndexRange whole = stored_range(from, factor.part, j);
+        const IndexRange direct{std::clamp(whole.begin, inner.begin, inner.end),
+                                std::clamp(whole.end, inner.begin, inner.end)};
+        const float* const source = from.data + (direct.begin + j * from.ld) * from.width;
+        std::copy(source, source + (direct.end - direct.begin) * from.width, copied(direct.begin));
+        mirror(factor, {inner.begin, direct.begin}, j, copied(inner.begin));
+        mirror(factor, {direct.end, inner.end}, j, copied(direct.end));
+        // The imaginary part of a Hermitian diagonal counts as zero, whatever is stored.
+        if (factor.hermitian && inner.begin <= j && j < inner.end)
+            std::fill_n(copied(j) + copy.width / 2, copy.width / 2, 0.0F);
+        factor.kernel(column, column, static_cast<std::size_t>(copy.inner() * copy.width));
+    }
+    return copy;
+}
+
 }  // namespace
 
 std::size_t rounded_copy_bytes(const Matrix& matrix) {
@@ -77,41 +108,6 @@ void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to
 std::size_t panel_bytes(const PanelOperand& factor, std::int64_t count) {
     return rounded_copy_bytes(factor.panel(0, count));
 }
-
-namespace {
-
-/// Copies a panel, and applies the factor's kernel to each number. Fills in the missing triangle of a symmetric
-/// factor.
-Matrix copied_panel(const PanelOperand& factor, std::int64_t first, std::int64_t count, float* to) {
-    const Matrix& from = factor.stored;
-    if (factor.part == Part::whole) return rounded_copy(factor.panel(first, count), Part::whole, to, factor.kernel);
-
-    Matrix copy = factor.panel(first, count);
-    copy.data = to;
-    copy.ld = copy_ld(copy.inner(), copy.width);
-    // The indices of the panel's elements in the square factor, along the inner dimension and the outer one.
-    const bool cut_inner = factor.cut_rows != from.row_major;
-    const IndexRange inner = cut_inner ? IndexRange{first, first + count} : IndexRange{0, from.inner()};
-    const IndexRange outer = cut_inner ? IndexRange{0, from.outer()} : IndexRange{first, first + count};
-    for (std::int64_t j = outer.begin; j < outer.end; ++j) {
-        float* const column = to + (j - outer.begin) * copy.ld * copy.width;
-        const auto copied = [&](std::int64_t i) { return column + (i - inner.begin) * copy.width; };
-        const IndexRange whole = stored_range(from, factor.part, j);
-        const IndexRange direct{std::clamp(whole.begin, inner.begin, inner.end),
-                                std::clamp(whole.end, inner.begin, inner.end)};
-        const float* const source = from.data + (direct.begin + j * from.ld) * from.width;
-        std::copy(source, source + (direct.end - direct.begin) * from.width, copied(direct.begin));
-        mirror(factor, {inner.begin, direct.begin}, j, copied(inner.begin));
-        mirror(factor, {direct.end, inner.end}, j, copied(direct.end));
-        // The imaginary part of a Hermitian diagonal counts as zero, whatever is stored.
-        if (factor.hermitian && inner.begin <= j && j < inner.end)
-            std::fill_n(copied(j) + copy.width / 2, copy.width / 2, 0.0F);
-        factor.kernel(column, column, static_cast<std::size_t>(copy.inner() * copy.width));
-    }
-    return copy;
-}
-
-}  // namespace
 
 PanelOperand rounded_panel(const PanelOperand& factor, std::int64_t first, std::int64_t count, float* to) {
     const PanelOperand panel{copied_panel(factor, first, count, to), factor.cut_rows};

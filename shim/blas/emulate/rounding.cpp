@@ -188,42 +188,6 @@ RoundingLoop kernel_for([[maybe_unused]] InstructionSet set) {
     return round_plain<rounding>;
 }
 
-}  // namespace
-
-RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set) {
-    constexpr RoundingLoop (*kernels[])(InstructionSet) = {
-#define ROUNDING(name, ...) kernel_for<OperandRounding::name>,
-#include "policy/formats.def"
-    };
-    return kernels[static_cast<std::size_t>(rounding)](set);
-}
-
-RandomStream random_stream(std::uint64_t seed, const Level3& product) {
-    system::Hash hash;
-    hash.add(seed).add(hash_of(operand_a(product), part_of_a(product)));
-    const Matrix b = operand_b(product);
-    if (b.data != nullptr) hash.add(hash_of(b, Part::whole));
-    return {hash.value()};
-}
-
-RoundingKernel stochastic_kernel(OperandRounding rounding, RandomStream& random) {
-    constexpr RandomLoop loops[] = {
-#define ROUNDING(name, ...) round_at_random<OperandRounding::name>,
-#include "policy/formats.def"
-    };
-    return {loops[static_cast<std::size_t>(rounding)], random};
-}
-
-NumberFormat number_format_of(OperandRounding rounding) {
-    constexpr NumberFormat significands[] = {
-#define ROUNDING(name, cut_bits, ...) {mantissa_bits - (cut_bits), range<OperandRounding::name>.lowest_exponent},
-#include "policy/formats.def"
-    };
-    return significands[static_cast<std::size_t>(rounding)];
-}
-
-namespace {
-
 constexpr std::size_t elements_at_once = 256;
 
 /// Returns a word with all bits set if the number is finite, otherwise 0.
@@ -279,6 +243,38 @@ constexpr std::span<const RoundedProduct> products_of_roundings[] = {
 };
 
 }  // namespace
+
+RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set) {
+    constexpr RoundingLoop (*kernels[])(InstructionSet) = {
+#define ROUNDING(name, ...) kernel_for<OperandRounding::name>,
+#include "policy/formats.def"
+    };
+    return kernels[static_cast<std::size_t>(rounding)](set);
+}
+
+RandomStream random_stream(std::uint64_t seed, const Level3& product) {
+    system::Hash hash;
+    hash.add(seed).add(hash_of(operand_a(product), part_of_a(product)));
+    const Matrix b = operand_b(product);
+    if (b.data != nullptr) hash.add(hash_of(b, Part::whole));
+    return {hash.value()};
+}
+
+RoundingKernel stochastic_kernel(OperandRounding rounding, RandomStream& random) {
+    constexpr RandomLoop loops[] = {
+#define ROUNDING(name, ...) round_at_random<OperandRounding::name>,
+#include "policy/formats.def"
+    };
+    return {loops[static_cast<std::size_t>(rounding)], random};
+}
+
+NumberFormat number_format_of(OperandRounding rounding) {
+    constexpr NumberFormat significands[] = {
+#define ROUNDING(name, cut_bits, ...) {mantissa_bits - (cut_bits), range<OperandRounding::name>.lowest_exponent},
+#include "policy/formats.def"
+    };
+    return significands[static_cast<std::size_t>(rounding)];
+}
 
 std::span<const RoundedProduct> products_of_parts(Preview preview) {
     if (preview.products == 1) return {};

@@ -137,30 +137,6 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
     return fits ? std::optional(layout) : std::nullopt;
 }
 
-}  // namespace
-
-std::optional<PythonLayout> python_layout_of(std::uint32_t version, const void* runtime) {
-    static_assert(sizeof(void*) == 8);
-    switch (version >> 16) {
-        case 0x0309:
-            return python_3_9;
-        case 0x030a:
-            return python_3_10;
-        case 0x030b:
-            return python_3_11;
-        case 0x030c:
-            return python_3_12;
-        case 0x030d:
-            return layout_by_debug_offsets(version, runtime, words_3_13);
-        case 0x030e:
-            return layout_by_debug_offsets(version, runtime, words_3_14);
-        default:
-            return std::nullopt;
-    }
-}
-
-namespace {
-
 using Table = std::span<const std::uint8_t>;
 
 std::int64_t line_in_lnotab(Table table, std::int64_t line, int offset) {
@@ -228,6 +204,17 @@ std::int64_t line_in_locations(Table table, std::int64_t line, int offset) {
 }
 
 }  // namespace
+
+std::optional<PythonLayout> python_layout_of(std::uint32_t version, const void* runtime) {
+    static_assert(sizeof(void*) == 8);
+    constexpr PythonLayout known[] = {python_3_9, python_3_10, python_3_11, python_3_12};
+    constexpr std::uint32_t first = 0x0309, before_end = first + std::size(known);
+    const std::uint32_t minor = version >> 16;
+    if (minor >= first && minor < before_end) return known[minor - first];
+    if (minor == 0x030d) return layout_by_debug_offsets(version, runtime, words_3_13);
+    if (minor == 0x030e) return layout_by_debug_offsets(version, runtime, words_3_14);
+    return std::nullopt;
+}
 
 int line_at(LineTableForm form, Table table, int first_line, int offset) {
     const auto find = form == LineTableForm::lnotab   ? line_in_lnotab
