@@ -29,7 +29,22 @@ class EnvironmentFactList {
     /// Adds a fact, unless the list has the fact with the same value. `subject` is the library or device that the
     /// fact is about; it is empty if the fact is about the process. Leaves the fact out if its value is empty or
     /// there is no space.
-    void add_fact(EnvironmentFact fact, std::string_view subject, std::string_view value);
+    void add_fact(EnvironmentFact fact, std::string_view subject, std::string_view value) {
+        const format::StringId about = rows_.id_of_text(subject), text = rows_.id_of_text(value);
+        if (text == 0) return;
+        const system::HeldLock held(lock_);
+        if (!held) return;
+        for (format::EnvironmentRecord& entry : file_.header()->environment) {
+            const std::atomic_ref state(entry.fact);
+            const std::uint32_t known = state.load(std::memory_order_acquire);
+            if (known == static_cast<std::uint32_t>(fact) && entry.subject == about && entry.value == text) return;
+            if (known != 0) continue;
+            entry.subject = about;
+            entry.value = text;
+            state.store(static_cast<std::uint32_t>(fact), std::memory_order_release);
+            return;
+        }
+    }
 
   private:
     RecordingFile& file_;

@@ -1,17 +1,25 @@
 #include "shim/kernels/kernels.hpp"
 
+#include <sys/uio.h>
+
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <optional>
+#include <span>
 
 #include "policy/precision.hpp"
+#include "record/kernels/image.hpp"
 #include "shim/cublas/driver.hpp"
-#include "shim/kernels/image_memory.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/memory/arena.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/hash.hpp"
 #include "system/inline_text.hpp"
+#include "system/mapped_memory.hpp"
+#include "system/raw_file.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::kernels {
 
@@ -99,6 +107,70 @@ void set_or_lose(Table& table, Handle handle, Value* value) {
 }
 
 // ---- Images
+
+constexpr std::size_t largest_image = std::size_t{1} << 30;
+
+/// Copies memory of this process. Returns the number of bytes that could be copied.
+std::size_t copy_memory(const void* from, void* to, std::size_t size) {
+    iovec local{to, size}, remote{const_cast<void*>(from), size};
+    const long self = system::raw::syscall6(SYS_getpid);
+    const long copied = system::raw::syscall6(SYS_process_vm_readv, self, &local, 1, &remote, 1, 0);
+    return copied < 0 ? 0 : static_cast<std::size_t>(copied);
+}
+
+/// If there is a fatbin's wrapper at the address `image`, returns the address of the fatbin; otherwise returns
+/// `image` itself.
+const void* fatbin_of(const void* image) {
+    record::FatbinWrapper wrapper{};
+    if (copy_memory(image, &wrapper, sizeof wrapper) != sizeof wrapper ||
+        wrapper.magic != record::fatbin_wrapper_magic)
+        return image;
+    const void* linked = nullptr;
+    if (wrapper.version == 2 && wrapper.linked != nullptr) copy_memory(wrapper.linked, &linked, sizeof linked);
+    return linked != nullptr ? linked : wrapper.data;
+}
+
+/// A copy of an image, for the duration of one function. The driver gets only the image's address, and headers in the
+/// image tell its size. The size may be wrong, so the bytes are copied by a system call, which refuses addresses that
+/// cannot be read.
+class ImageCopy {
+  public:
+    /// Copies the image at the address `image`.
+    explicit ImageCopy(const void* image) {
+        std::array<std::byte, 64> head{};
+        std::uint64_t wanted =
+            record::image_size(std::span(head).first(copy_memory(image, head.data(), head.size())));
+        while (wanted > size_ && wanted <= largest_image) {
+            copy_.emplace(wanted);
+            const std::size_t copied = copy_memory(image, copy_->bytes().data(), copy_->bytes().size());
+            if (copied <= size_) break;  // there is no more memory to read
+            size_ = copied;
+            wanted = record::image_size(bytes());
+            // The size of PTX text is known only once its end has been read, so the text is read in larger and larger
+            // parts.
+            if (wanted > size_) wanted = std::max<std::uint64_t>(wanted, 2 * size_);
+        }
+        if (record::image_size(bytes()) > size_) size_ = 0;
+    }
+    /// Reads the image from the file at `path`.
+    explicit ImageCopy(const char* path) {
+        const system::RawFile file(path);
+        struct stat facts {};
+        if (!file.is_regular(facts) || facts.st_size <= 0 || static_cast<std::size_t>(facts.st_size) > largest_image)
+            return;
+        copy_.emplace(static_cast<std::size_t>(facts.st_size));
+        size_ = file.read(0, copy_->bytes().data(), copy_->bytes().size());
+    }
+
+    /// Returns the copy; empty if the image could not be read.
+    std::span<const std::byte> bytes() const {
+        return copy_ ? std::as_bytes(copy_->bytes()).first(size_) : std::span<const std::byte>();
+    }
+
+  private:
+    std::size_t size_ = 0;
+    std::optional<MappedMemory> copy_;
+};
 
 constexpr std::string_view code_not_read = "is in code that was not read, and of no library of NVIDIA's";
 constexpr std::string_view without_memory = "is not known: there was no memory to note it";
