@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <span>
 
 #include "shim/blas/treat.hpp"
@@ -122,11 +123,10 @@ constexpr PossibleValue grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1
 struct UnknownFact {
     std::string_view name;
     std::span<const PossibleValue> values;
-    void (*set)(cublas::RequestedPrecision& asked, std::int32_t value);
+    std::function<void(cublas::RequestedPrecision& asked, std::int32_t value)> set;
 };
 
 std::vector<UnknownFact> unknowns_of(const Function& function, policy::Dtype dtype) {
-    using cublas::RequestedPrecision;
     std::vector<UnknownFact> unknowns;
     const bool is_lt = function.product().control == FormatControl::lt_matmul;
     const bool is_float64 = policy::is_double(dtype), is_half = policy::is_half(dtype);
@@ -139,40 +139,32 @@ std::vector<UnknownFact> unknowns_of(const Function& function, policy::Dtype dty
             is_float64 ? Values(math_modes_of_float64)
             : is_half  ? Values(math_modes_of_half)
                        : math_modes,
-            [](RequestedPrecision& asked, std::int32_t value) { asked.math_mode = value; });
+            [](auto& asked, std::int32_t mode) { asked.math_mode = mode; });
     if (is_lt || function.positions().of(Role::compute_type) >= 0)
         add("compute type",
             is_float64 ? Values(compute_types_of_float64)
             : is_half  ? Values(compute_types_of_half)
                        : compute_types,
-            [](RequestedPrecision& asked, std::int32_t value) { asked.compute_type = value; });
+            [](auto& asked, std::int32_t type) { asked.compute_type = type; });
+    if (is_half && is_lt)
+        add("algorithm", reductions, [](auto& asked, bool is_full) { asked.half.has_full_reduction = is_full; });
     if (is_half) {
-        if (is_lt)
-            add("algorithm", reductions,
-                [](RequestedPrecision& asked, std::int32_t value) { asked.half.has_full_reduction = value != 0; });
-        add("alpha and beta", scalar_places, [](RequestedPrecision& asked, std::int32_t value) {
-            asked.half.scalars = static_cast<cublas::ScalarPlace>(value);
-        });
+        add("alpha and beta", scalar_places,
+            [](auto& asked, std::int32_t place) { asked.half.scalars = static_cast<cublas::ScalarPlace>(place); });
         return unknowns;
     }
     if (is_float64) {
-        add("cuBLAS", fp64_emulation_versions,
-            [](RequestedPrecision& asked, std::int32_t value) { asked.has_fp64_emulation = value != 0; });
+        add("cuBLAS", fp64_emulation_versions, [](auto& asked, bool has_it) { asked.has_fp64_emulation = has_it; });
         return unknowns;
     }
     if (function.positions().of(Role::algorithm) >= 0)
-        unknowns.push_back({"algorithm", algorithms,
-                            [](RequestedPrecision& asked, std::int32_t value) { asked.algorithm = value; }});
+        add("algorithm", algorithms, [](auto& asked, std::int32_t algorithm) { asked.algorithm = algorithm; });
     if (is_lt)
-        unknowns.push_back({"algorithm", lt_algorithms, [](RequestedPrecision& asked, std::int32_t value) {
-                                asked.of_algorithm = static_cast<cublas::Format>(value);
-                            }});
-    unknowns.push_back({"cuBLAS", bf16x9_versions,
-                        [](RequestedPrecision& asked, std::int32_t value) { asked.has_bf16x9 = value != 0; }});
+        add("algorithm", lt_algorithms,
+            [](auto& asked, std::int32_t format) { asked.of_algorithm = static_cast<cublas::Format>(format); });
+    add("cuBLAS", bf16x9_versions, [](auto& asked, bool has_it) { asked.has_bf16x9 = has_it; });
     if (function.product().batching == Batching::groups)
-        unknowns.push_back({"cuBLAS", grouped_forms, [](RequestedPrecision& asked, std::int32_t value) {
-                                asked.has_compute_type_form = value != 0;
-                            }});
+        add("cuBLAS", grouped_forms, [](auto& asked, bool has_it) { asked.has_compute_type_form = has_it; });
     return unknowns;
 }
 

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <sstream>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/report/html_page.hpp"
 #include "policy/algorithm.hpp"
 #include "system/limited_text.hpp"
@@ -298,23 +300,19 @@ std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream
     return text + unaligned;
 }
 
-/// Returns a matrix size as JSON, or null for a size that the function does not have.
-Json size(std::int64_t number) { return FieldValue::size_or_null(number).to_json(); }
+/// Returns a row as a JSON object that has only the columns with the names `names`.
+Json row_json(const MergedRow& row, std::initializer_list<std::string_view> names) {
+    return json_object_of_row<MergedRow>(row_columns_named(names), row);
+}
 
 Json unpaired_json(const DiffSide& side, const std::vector<std::size_t>& unpaired) {
     return json_list(group_unpaired_products(side, unpaired), [&side](const UnpairedProductGroup& group) -> Json {
-        const MergedRow& row = side.row_of(group.first);
-        return {{"products", group.products},
-                {"recording", side.process_of(group.first).path},
-                {"thread", thread_number(side, group.first)},
-                {"number", side.products[group.first].number},
-                {"function", text_or_null(row.function)},
-                {"where", text_or_null(row.where)},
-                {"scope", text_or_null(row.scope)},
-                {"m", size(row.m)},
-                {"n", size(row.n)},
-                {"k", size(row.k)},
-                {"batch", row.batch}};
+        Json json = {{"products", group.products},
+                     {"recording", side.process_of(group.first).path},
+                     {"thread", thread_number(side, group.first)},
+                     {"number", side.products[group.first].number}};
+        json.update(row_json(side.row_of(group.first), {"function", "where", "scope", "m", "n", "k", "batch"}));
+        return json;
     });
 }
 
@@ -351,14 +349,13 @@ Json changes_json(const CallComparison& changes) {
 Json algorithms_json(const std::vector<AlgorithmChange>& others) {
     return json_list(others, [](const AlgorithmChange& other) -> Json {
         const auto& [a, b] = other;
-        return {{"function", text_or_null(a->function)},
-                {"where", text_or_null(a->where)},
-                {"scope", text_or_null(a->scope)},
-                {"size", a->size_text()},
-                {"trans", a->transposes_text()},
-                {"a", text_or_null(a->algorithm)},
-                {"b", text_or_null(b->algorithm)},
-                {"difference", policy::algorithm_difference(a->algorithm, b->algorithm)}};
+        Json json = row_json(*a, {"function", "where", "scope"});
+        json.update({{"size", a->size_text()},
+                     {"trans", a->transposes_text()},
+                     {"a", text_or_null(a->algorithm)},
+                     {"b", text_or_null(b->algorithm)},
+                     {"difference", policy::algorithm_difference(a->algorithm, b->algorithm)}});
+        return json;
     });
 }
 
@@ -429,28 +426,21 @@ Json product_json(const DiffSide& side, std::size_t product) {
 Json pair_json(const DiffOutcome& outcome, std::optional<std::size_t> index) {
     if (!index) return {};
     const ResultPair& pair = outcome.paired.pairs[*index];
-    const MergedRow& a = outcome.a.row_of(pair.a);
-    const auto letter = [](char text) { return text == 0 ? Json() : Json(std::string(1, text)); };
     const bool is_known = pair.other_operands != operands_unknown;
     Json other_operands = Json::array();
     for (const auto& [bit, name] : operand_names)
         if ((pair.other_operands & bit) != 0) other_operands.push_back(name);
-    return {{"position", *index + 1},
-            {"recording", outcome.a.process_of(pair.a).path},
-            {"thread", thread_number(outcome.a, pair.a)},
-            {"scope", text_or_null(a.scope)},
-            {"trans_a", letter(a.trans_a)},
-            {"trans_b", letter(a.trans_b)},
-            {"m", size(a.m)},
-            {"n", size(a.n)},
-            {"k", size(a.k)},
-            {"batch", a.batch},
-            {"same_bits", pair.same_bits},
-            {"same_operands", is_known ? Json(pair.has_same_operands()) : Json()},
-            {"other_operands", is_known ? other_operands : Json()},
-            {"difference", number_or_null(pair.difference)},
-            {"a", product_json(outcome.a, pair.a)},
-            {"b", product_json(outcome.b, pair.b)}};
+    Json json = {{"position", *index + 1},
+                 {"recording", outcome.a.process_of(pair.a).path},
+                 {"thread", thread_number(outcome.a, pair.a)}};
+    json.update(row_json(outcome.a.row_of(pair.a), {"scope", "trans_a", "trans_b", "m", "n", "k", "batch"}));
+    json.update({{"same_bits", pair.same_bits},
+                 {"same_operands", is_known ? Json(pair.has_same_operands()) : Json()},
+                 {"other_operands", is_known ? other_operands : Json()},
+                 {"difference", number_or_null(pair.difference)},
+                 {"a", product_json(outcome.a, pair.a)},
+                 {"b", product_json(outcome.b, pair.b)}});
+    return json;
 }
 
 Json diff_json(const DiffOutcome& outcome) {
