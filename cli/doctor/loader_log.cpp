@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -10,6 +9,7 @@
 #include <set>
 
 #include "cli/binaries/function_kind.hpp"
+#include "cli/files/own_files.hpp"
 #include "cli/run/process_environment.hpp"
 
 namespace fp32shim::cli {
@@ -155,40 +155,18 @@ std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid) {
     return reader.finished();
 }
 
-/// Creates a temporary folder. The destructor removes it with its files.
-class TemporaryFolder {
-  public:
-    TemporaryFolder() {
-        std::error_code error;
-        std::string pattern = (std::filesystem::temp_directory_path(error) / "fp32shim-doctor-XXXXXX").string();
-        if (!error && mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-    }
-    ~TemporaryFolder() {
-        std::error_code error;
-        if (!path_.empty()) std::filesystem::remove_all(path_, error);
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    /// Returns the path of the folder; empty if it could not be made.
-    const std::filesystem::path& path() const { return path_; }
-
-  private:
-    std::filesystem::path path_;
-};
-
 }  // namespace
 
 ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::string>& words, bool with_bindings) {
     ObservedRun observation;
-    const TemporaryFolder folder;
-    if (folder.path().empty()) {
-        observation.problem = "no temporary folder could be made; set TMPDIR";
+    const TemporaryFolder folder("fp32shim-doctor");
+    if (!folder.problem().empty()) {
+        observation.problem = folder.problem();
         return observation;
     }
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     environment.set("LD_DEBUG", with_bindings ? "scopes,bindings" : "scopes");
-    environment.set("LD_DEBUG_OUTPUT", (folder.path() / "loader").string());
+    environment.set("LD_DEBUG_OUTPUT", folder.path() + "/loader");
     observation.ended = run_program(path, words, environment.entries(), Output::to_stderr);
     std::error_code error;
     std::map<int, std::filesystem::path> logs;

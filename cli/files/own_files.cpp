@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <system_error>
@@ -112,6 +113,25 @@ std::string append_to_user_owned_file(const std::string& path, std::string_view 
     if (!problem.empty()) return problem;
     const int error = write_all(file.number(), text);
     return error == 0 ? "" : fmt::format("cannot be written ({})", std::strerror(error));
+}
+
+TemporaryFolder::TemporaryFolder(std::string_view name) {
+    const char* temporary = std::getenv("TMPDIR");
+    std::string folder =
+        fmt::format("{}/{}.XXXXXX", temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary, name);
+    if (mkdtemp(folder.data()) == nullptr) {
+        problem_ = fmt::format("{}: {}; TMPDIR names the folder for temporary files", folder, std::strerror(errno));
+        return;
+    }
+    // The path is made absolute, because a program may change its working folder before it opens a file there.
+    std::error_code error;
+    const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
+    path_ = error ? folder : absolute.string();
+}
+
+TemporaryFolder::~TemporaryFolder() {
+    std::error_code error;
+    if (!path_.empty()) std::filesystem::remove_all(path_, error);
 }
 
 UserOwnedFolder::UserOwnedFolder(const std::string& base, const std::vector<std::string>& below, bool makes) {

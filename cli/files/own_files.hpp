@@ -73,6 +73,24 @@ class UserOwnedFolder {
     std::optional<Descriptor> descriptor_;
 };
 
+/// A new folder in TMPDIR or /tmp, which no other user can read. The destructor removes it with its files.
+class TemporaryFolder {
+  public:
+    /// Makes a folder whose name begins with `name`.
+    explicit TemporaryFolder(std::string_view name);
+    ~TemporaryFolder();
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+
+    /// Returns the absolute path; empty if no folder could be made.
+    const std::string& path() const { return path_; }
+    /// Returns the reason why no folder could be made; empty if one was made.
+    const std::string& problem() const { return problem_; }
+
+  private:
+    std::string path_, problem_;
+};
+
 /// Writes all of `text` to `descriptor`. Returns 0 or an errno.
 int write_all(int descriptor, std::string_view text);
 

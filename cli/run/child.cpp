@@ -16,14 +16,6 @@
 namespace fp32shim::cli {
 namespace {
 
-std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
-    std::vector<char*> pointers;
-    pointers.reserve(texts.size() + 1);
-    for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-    pointers.push_back(nullptr);
-    return pointers;
-}
-
 /// Returns the signals that are passed on to the program: all except those that cannot be caught and those about this
 /// process's own terminal or children. SIGSEGV and similar signals are passed on too, because a user may send one to
 /// find out where the program hangs. If this process itself causes a fault, its signal ends this process even while
@@ -65,6 +57,19 @@ int wait_for_end(pid_t program, const sigset_t& awaited) {
 }
 
 }  // namespace
+
+ProgramEnd program_end_of(int status) {
+    if (WIFSIGNALED(status)) return {.signal = WTERMSIG(status)};
+    return {.exit_status = WEXITSTATUS(status)};
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
+    std::vector<char*> pointers;
+    pointers.reserve(texts.size() + 1);
+    for (const std::string& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+    pointers.push_back(nullptr);
+    return pointers;
+}
 
 int replace_by_program(const std::string& path, const std::vector<std::string>& words,
                        const std::vector<std::string>& environment) {
@@ -109,12 +114,8 @@ ProgramEnd run_program(const std::string& path, const std::vector<std::string>& 
         ssize_t size = 0;
         do size = read(failure_pipe[0], &error, sizeof error);
         while (size < 0 && errno == EINTR);
-        const int status = wait_for_end(program, awaited);
+        ended = program_end_of(wait_for_end(program, awaited));
         if (size == sizeof error) ended.exec_error = error;
-        if (WIFSIGNALED(status))
-            ended.signal = WTERMSIG(status);
-        else
-            ended.exit_status = WEXITSTATUS(status);
     }
     close(failure_pipe[0]);
     return ended;

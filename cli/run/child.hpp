@@ -14,6 +14,12 @@ struct ProgramEnd {
     int signal = 0;       ///< signal that ended the program; 0 if none did
 };
 
+/// Returns the way in which a program ended whose status waitpid() has returned.
+ProgramEnd program_end_of(int status);
+
+/// Returns the texts as the null-terminated array that exec and posix_spawn take. They must outlive the array.
+std::vector<char*> pointers_to(const std::vector<std::string>& texts);
+
 /// Replaces this process by the program. Returns errno if execve fails. `environment` has entries `NAME=value`.
 int replace_by_program(const std::string& path, const std::vector<std::string>& words,
                        const std::vector<std::string>& environment);

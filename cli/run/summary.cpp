@@ -4,9 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -76,23 +73,15 @@ RunSummary::RunSummary(const std::string& log_path, bool keeps, ProcessEnvironme
         environment.set("FP32_MATMUL_LOG", log_path_);
         return;
     }
-    std::string folder = environment.get("TMPDIR");
-    if (folder.empty()) folder = "/tmp";
-    folder += "/fp32shim-run.XXXXXX";
-    if (mkdtemp(folder.data()) == nullptr) {
-        problem_ = fmt::format("no summary: {}: {}; TMPDIR names the folder for temporary recordings", folder,
-                               std::strerror(errno));
+    folder_.emplace("fp32shim-run");
+    if (!folder_->problem().empty()) {
+        problem_ = "no summary: " + folder_->problem();
+        folder_.reset();
         return;
     }
-    // The path is made absolute, because the program may change its working folder before it opens the recording.
-    std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::absolute(folder, error);
-    folder_ = error ? folder : absolute.string();
-    log_path_ = with_percents_doubled(folder_) + "/%p.fp32rec";
+    log_path_ = with_percents_doubled(folder_->path()) + "/%p.fp32rec";
     environment.set("FP32_MATMUL_LOG", log_path_);
 }
-
-RunSummary::~RunSummary() { remove_temporary_recordings(); }
 
 RunEnding RunSummary::run_ending(const RunChildrenFile& children, const record::ProcessFacts& facts) const {
     RunEnding ending;
@@ -208,13 +197,6 @@ std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordin
 void RunSummary::remove_folder() {
     remove_temporary_recordings();
     if (!kept_folder().empty()) rmdir(kept_folder().c_str());
-}
-
-void RunSummary::remove_temporary_recordings() {
-    if (folder_.empty()) return;
-    std::error_code error;
-    std::filesystem::remove_all(folder_, error);
-    folder_.clear();
 }
 
 }  // namespace fp32shim::cli

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/files/own_files.hpp"
 #include "cli/kept_runs/kept_runs.hpp"
 #include "cli/run/children.hpp"
 #include "cli/run/process_environment.hpp"
@@ -22,9 +23,6 @@ class RunSummary {
     /// in .fp32shim, which is kept. If `keeps` is false, or no folder can be kept there, the program records into a
     /// temporary folder in $TMPDIR. If the log is not a recording, there is no summary: a process has only one log.
     RunSummary(const std::string& log_path, bool keeps, ProcessEnvironment& environment);
-    ~RunSummary();
-    RunSummary(const RunSummary&) = delete;
-    RunSummary& operator=(const RunSummary&) = delete;
 
     /// Returns one line with the reason why there will be no summary; empty if there will be one.
     const std::string& problem() const { return problem_; }
@@ -32,7 +30,7 @@ class RunSummary {
     /// Returns the name of the recordings, with placeholders.
     const std::string& log_path() const { return log_path_; }
     /// Returns true if the recordings are in a temporary folder, which will be removed.
-    bool has_temporary_folder() const { return !folder_.empty(); }
+    bool has_temporary_folder() const { return folder_.has_value(); }
     /// Returns the folder that is kept, relative to the working folder; empty if none is kept.
     std::string kept_folder() const { return kept_ && kept_->problem.empty() ? kept_->path : ""; }
     /// Returns the reason why nothing is kept although it should be; empty if there is none.
@@ -63,7 +61,7 @@ class RunSummary {
     /// off.
     bool may_use_tf32_of_cudnn() const { return may_use_tf32_of_cudnn_; }
 
-    void remove_temporary_recordings();
+    void remove_temporary_recordings() { folder_.reset(); }
     /// Removes the folders that were made for recordings, after the program could not be started.
     void remove_folder();
 
@@ -72,7 +70,7 @@ class RunSummary {
     std::string how_to_see_more(const std::vector<std::string>& recordings) const;
 
     std::optional<NewRunFolder> kept_;
-    std::string folder_;    ///< temporary folder; empty if there is none
+    std::optional<TemporaryFolder> folder_;
     std::string log_path_;  ///< name of the program's recordings, with placeholders
     std::int64_t began_ns_;
     std::string problem_;

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -104,23 +103,11 @@ int spawn(const std::vector<std::string>& words, const std::string& output, cons
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
     posix_spawnattr_setpgroup(&attributes, 0);
     posix_spawnattr_setsigmask(&attributes, &mask);
-    std::vector<char*> pointers;
-    pointers.reserve(words.size() + 1);
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
+    const std::vector<char*> pointers = pointers_to(words);
     const int error = posix_spawnp(&process, pointers[0], &files, &attributes, pointers.data(), environ);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     return error;
-}
-
-ProgramEnd ended_of(int status) {
-    ProgramEnd ended;
-    if (WIFSIGNALED(status))
-        ended.signal = WTERMSIG(status);
-    else
-        ended.exit_status = WEXITSTATUS(status);
-    return ended;
 }
 
 /// Stores in `run` how and when a process ended. Returns false, and changes nothing, if it is still running.
@@ -130,7 +117,7 @@ bool reap(pid_t process, FinishedRun& run) {
     if (changed == 0 || (changed < 0 && errno == EINTR)) return false;
     run.time.end_ns = now_ns();
     if (changed == process)
-        run.ended = ended_of(status);
+        run.ended = program_end_of(status);
     else
         run.ended.exec_error = errno;
     return true;
@@ -158,21 +145,11 @@ CommandRunner::CommandRunner(RunSettings settings) : settings_(std::move(setting
     sigprocmask(SIG_BLOCK, &awaited_signals_, &callers_mask_);
     // If SIGCHLD is ignored, the kernel keeps no exit status of child processes, so the default action must be set.
     std::signal(SIGCHLD, SIG_DFL);
-    const char* temporary = std::getenv("TMPDIR");
-    std::string folder = temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary;
-    folder += "/fp32shim-runs.XXXXXX";
-    if (mkdtemp(folder.data()) == nullptr) {
-        problem_ = fmt::format("{}: {}; TMPDIR names the folder for temporary files", folder, std::strerror(errno));
-        return;
-    }
-    std::error_code error;
-    const fs::path absolute = fs::absolute(folder, error);
-    folder_ = error ? folder : absolute.string();
+    folder_.emplace("fp32shim-runs");
 }
 
 CommandRunner::~CommandRunner() {
-    std::error_code error;
-    if (!folder_.empty()) fs::remove_all(folder_, error);
+    folder_.reset();  // while the signals are still blocked
     sigprocmask(SIG_SETMASK, &callers_mask_, nullptr);
 }
 
@@ -191,7 +168,7 @@ std::vector<std::string> CommandRunner::command_line_for(const RunRequest& reque
 
 CommandRunner::StartedRun CommandRunner::start_run(const RunRequest& request) {
     StartedRun run;
-    run.folder = fmt::format("{}/{}", folder_, ++count_);
+    run.folder = fmt::format("{}/{}", folder_->path(), ++count_);
     run.result.unwritten = make_run_folder(run.folder, request.policy);
     if (!run.result.unwritten.empty()) return run;
     const std::string output = run.folder + "/output";

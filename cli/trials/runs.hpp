@@ -6,9 +6,11 @@
 #include <compare>
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/files/own_files.hpp"
 #include "cli/product_groups/groups.hpp"
 #include "cli/run/child.hpp"
 #include "cli/trials/numbers.hpp"
@@ -64,7 +66,7 @@ class CommandRunner {
     CommandRunner& operator=(const CommandRunner&) = delete;
 
     /// Returns the reason why no command can be run, or an empty text if runs are possible.
-    const std::string& problem() const { return problem_; }
+    const std::string& problem() const { return folder_->problem(); }
     /// Runs the command once for each request, all at the same time. Throws InterruptedBySignal.
     std::vector<FinishedRun> run_all(const std::vector<RunRequest>& requests);
 
@@ -79,7 +81,7 @@ class CommandRunner {
     void wait_for_all(std::vector<StartedRun>& runs) const;
 
     RunSettings settings_;
-    std::string folder_, problem_;
+    std::optional<TemporaryFolder> folder_;
     std::uint64_t count_ = 0;
     sigset_t callers_mask_{}, awaited_signals_{};
     RecordedProductsReader reader_;
