@@ -1,4 +1,5 @@
-// The environment variables that `fp32shim run --pin` sets.
+// The environment variables that `fp32shim run --pin` sets, and those that `fp32shim run --reproducible` sets in
+// addition to the CPU mode.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,37 @@
 #include <string_view>
 #include <vector>
 
-#include "record/reproducible_variables.hpp"
-
 namespace fp32shim::record {
+
+/// An environment variable by which a library chooses its code, and the values with which it chooses the same code on
+/// most machines.
+struct LibraryCodeVariable {
+    std::string_view name, on_x86_64, on_aarch64;  ///< if a value is empty, the variable is not set
+
+    constexpr std::string_view value() const {
+#if defined(__x86_64__)
+        return on_x86_64;
+#else
+        return on_aarch64;
+#endif
+    }
+};
+// The value of this variable is 1, because the results of OpenBLAS's LAPACK depend on the number of threads.
+inline constexpr std::string_view threads_of_openblas = "OPENBLAS_NUM_THREADS";
+// The value of MKL_CBWR is not AVX2, because MKL accepts AVX2 only on Intel's processors, and COMPATIBLE on all.
+inline constexpr LibraryCodeVariable library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},
+                                                        {threads_of_openblas, "1", "1"},
+                                                        {"MKL_CBWR", "COMPATIBLE", {}},
+                                                        {"ATEN_CPU_CAPABILITY", "avx2", "default"},
+                                                        {"ONEDNN_MAX_CPU_ISA", "AVX2", {}}};
+
+/// Returns true if all variables of library_codes have their values in an environment. `value_of(name)` returns the
+/// value of an environment variable.
+bool has_reproducible_variables(const auto& value_of) {
+    for (const LibraryCodeVariable& code : library_codes)
+        if (!code.value().empty() && value_of(code.name) != code.value()) return false;
+    return true;
+}
 
 /// Bits of ProcessFacts::pins. pins_known is set if the environment was searched for the variables. pin_library_codes
 /// is set if has_reproducible_variables() returned true. Each other bit stands for one variable of all_pins.

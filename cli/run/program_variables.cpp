@@ -10,7 +10,7 @@
 #include "cli/binaries/program_file.hpp"
 #include "policy/messages.hpp"
 #include "policy/sha256.hpp"
-#include "record/reproducible_variables.hpp"
+#include "record/pinned_variables.hpp"
 #include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {

@@ -1,4 +1,4 @@
-#include "gpu_check/sections/worker.hpp"
+#include "gpu_check/sections/section.hpp"
 
 #include <unistd.h>
 
