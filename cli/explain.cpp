@@ -280,15 +280,9 @@ std::string to_json(const Explanation& e) {
 }
 
 std::string_view rounding_words(policy::Tf32Rounding rounding) {
-    switch (rounding) {
-        case policy::Tf32Rounding::away:
-            return "to nearest, ties away from zero";
-        case policy::Tf32Rounding::even:
-            return "to nearest, ties to even";
-        case policy::Tf32Rounding::truncate:
-            break;
-    }
-    return "bits are cut off";
+    return rounding == policy::Tf32Rounding::away   ? "to nearest, ties away from zero"
+           : rounding == policy::Tf32Rounding::even ? "to nearest, ties to even"
+                                                    : "bits are cut off";
 }
 
 /// Returns a line about the policy's setting `accumulation`, which imitates how a GPU adds. The line is empty if the

@@ -8,7 +8,6 @@
 #include "gpu_check/workers/ask.hpp"
 
 namespace gpu {
-
 namespace {
 
 /// The verdict and the text of a line. Functions that judge a line throw a Judgement if a finding is missing.
@@ -419,19 +418,8 @@ VerdictLine line_of(const std::string& name, const Judge& judge) {
 }  // namespace
 
 const char* to_string(Verdict verdict) {
-    switch (verdict) {
-        case Verdict::shown:
-            return "shown";
-        case Verdict::wrong:
-            return "WRONG";
-        case Verdict::failed:
-            return "FAILED";
-        case Verdict::measured:
-            return "measured";
-        case Verdict::not_tried:
-            return "not tried";
-    }
-    return "";
+    constexpr const char* in_order[] = {"shown", "WRONG", "FAILED", "measured", "not tried"};
+    return in_order[static_cast<int>(verdict)];
 }
 
 bool has_site_floor(const FindingMap& findings) {
