@@ -11,7 +11,6 @@
 #include "gpu_check/workers/variant_run.hpp"
 
 namespace gpu {
-
 namespace {
 
 /// Returns the fields of a line of CSV. Inside a quoted field, a doubled quote stands for one quote.

@@ -8,7 +8,6 @@
 #include <stdexcept>
 
 namespace gpu {
-
 namespace {
 
 using Folders = std::vector<std::string>;

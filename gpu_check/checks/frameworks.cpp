@@ -7,7 +7,6 @@
 #include "record/kernels/judge.hpp"
 
 namespace gpu {
-
 namespace {
 
 using nlohmann::json;

@@ -20,7 +20,6 @@
 #include "gpu_check/workers/variant_run.hpp"
 
 namespace gpu {
-
 namespace {
 
 using nlohmann::json;

@@ -16,7 +16,6 @@
 #include "policy/sha256.hpp"
 
 namespace gpu {
-
 namespace {
 
 using nlohmann::json;

@@ -13,7 +13,6 @@
 #include "system/elf.hpp"
 
 namespace gpu {
-
 namespace {
 
 /// Values of CUresult that users may meet, and texts that explain them.

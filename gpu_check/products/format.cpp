@@ -7,7 +7,6 @@
 #include <limits>
 
 namespace gpu {
-
 namespace {
 
 // Largest distances from a reference at which a result matches the reference. Sums in float32 have far smaller errors

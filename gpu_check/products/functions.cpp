@@ -5,7 +5,6 @@
 #include "gpu_check/products/lt.hpp"
 
 namespace gpu {
-
 namespace {
 
 constexpr auto N = CUBLAS_OP_N;

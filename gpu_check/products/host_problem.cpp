@@ -9,7 +9,6 @@
 #include <utility>
 
 namespace gpu {
-
 namespace {
 
 // Scales of the rows in the first, second and last third. FP16 ranges from 2^-24 to 65504. The scales fall, so that

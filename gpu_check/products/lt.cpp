@@ -1,7 +1,6 @@
 #include "gpu_check/products/lt.hpp"
 
 namespace gpu {
-
 namespace {
 
 // LT(function, arguments...) calls a function of cublasLt by its name, and does not check the status.

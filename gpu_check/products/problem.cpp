@@ -7,7 +7,6 @@
 #include <random>
 
 namespace gpu {
-
 namespace {
 
 constexpr double largest_fp64_error = 1e-13;      // products with a larger error are emulated

@@ -11,7 +11,6 @@
 #include "record/read/reader.hpp"
 
 namespace gpu {
-
 namespace {
 
 constexpr double agreement_tolerance = 0.02;  // largest relative difference of two errors that agree

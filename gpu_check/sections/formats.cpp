@@ -5,7 +5,6 @@
 #include "gpu_check/sections/section.hpp"
 
 namespace gpu {
-
 namespace {
 
 /// A request for a product, with its title and the name of its finding.

@@ -7,7 +7,6 @@
 #include "gpu_check/sections/section.hpp"
 
 namespace gpu {
-
 namespace {
 
 /// Returns the number of nodes of each CUgraphNodeType, such as "2 x 0, 1 x 2". Type 0 is a kernel, 1 a copy, 2 a

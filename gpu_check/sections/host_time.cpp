@@ -18,7 +18,6 @@
 #include "gpu_check/sections/section.hpp"
 
 namespace gpu {
-
 namespace {
 
 constexpr int matrix_order = 32;

@@ -4,7 +4,6 @@
 #include "gpu_check/sections/section.hpp"
 
 namespace gpu {
-
 namespace {
 
 #define UNDER "LD_PRELOAD=SHIM "

@@ -9,7 +9,6 @@
 #include "gpu_check/workers/variant_run.hpp"
 
 namespace gpu {
-
 namespace {
 
 /// Handles the messages of workers for one variant of a section.

@@ -16,7 +16,6 @@
 #include <string_view>
 
 namespace gpu {
-
 namespace {
 
 constexpr std::size_t max_errors = 8192;  // number of bytes at the end of stderr that are kept

@@ -11,7 +11,6 @@
 #include "record/read/reader.hpp"
 
 namespace gpu {
-
 namespace {
 
 void replace_word(std::string& text, const char* word, const std::string& value) {
