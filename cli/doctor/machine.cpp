@@ -1,4 +1,4 @@
-#include "cli/doctor/machine.hpp"
+#include "cli/doctor/doctor.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "cli/doctor/settings.hpp"
+#include "cli/doctor/doctor.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,6 @@
 
 #include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/function_kind.hpp"
-#include "cli/doctor/blas.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
 #include "cli/run/program_variables.hpp"
