@@ -1,4 +1,4 @@
-#include "cli/diff/changes.hpp"
+#include "cli/diff/outcome.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/diff/rows.hpp"
+#include "cli/diff/outcome.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <set>
 #include <tuple>
 
-#include "cli/diff/outcome.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "record/fingerprint.hpp"

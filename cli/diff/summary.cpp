@@ -1,4 +1,4 @@
-#include "cli/diff/summary.hpp"
+#include "cli/diff/outcome.hpp"
 
 #include <algorithm>
 #include <map>

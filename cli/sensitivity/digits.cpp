@@ -1,4 +1,4 @@
-#include "cli/sensitivity/digits.hpp"
+#include "cli/sensitivity/result.hpp"
 
 #include <fmt/format.h>
 
