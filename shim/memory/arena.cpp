@@ -37,7 +37,6 @@ constinit SizedChunk<(1 << 18)> reserve{};
 
 /// Returns memory from `chunk`, which has `capacity` bytes; nullptr if the chunk is full.
 void* allocate_from_chunk(ArenaChunk* chunk, std::size_t size, std::size_t capacity) {
-    size = (size + alignment - 1) & ~(alignment - 1);
     const std::size_t offset = alignment + chunk->used.fetch_add(size, std::memory_order_relaxed);
     return offset + size <= capacity ? reinterpret_cast<char*>(chunk) + offset : nullptr;
 }
@@ -51,15 +50,10 @@ void* map_pages(std::size_t size) {
     return pages < 0 ? nullptr : reinterpret_cast<void*>(pages);
 }
 
-std::string_view copy_into(void* memory, std::string_view text) {
-    auto* copy = static_cast<char*>(memory);
-    for (std::size_t i = 0; i < text.size(); ++i) copy[i] = text[i];
-    return {copy, text.size()};
-}
+std::size_t rounded_up(std::size_t size) { return (size + alignment - 1) & ~(alignment - 1); }
 
-}  // namespace
-
-void* arena_allocate_or_null(std::size_t size) {
+/// Returns memory from a chunk, or pages of its own for a large size; nullptr if the kernel has no memory left.
+void* allocate_bytes(std::size_t size) {
     if (size > chunk_size / 4) return map_pages(size);
     for (;;) {
         ArenaChunk* chunk = current.load(std::memory_order_acquire);
@@ -72,8 +66,16 @@ void* arena_allocate_or_null(std::size_t size) {
     }
 }
 
+std::string_view copy_into(void* memory, std::string_view text) {
+    auto* copy = static_cast<char*>(memory);
+    for (std::size_t i = 0; i < text.size(); ++i) copy[i] = text[i];
+    return {copy, text.size()};
+}
+
+}  // namespace
+
 void* arena_try_allocate(std::size_t size) {
-    void* memory = arena_allocate_or_null(size);
+    void* memory = allocate_bytes(rounded_up(size));
     static constinit system::OncePerProcess said;
     if (memory == nullptr && said.is_first_call())
         system::stderr_line(
@@ -83,7 +85,8 @@ void* arena_try_allocate(std::size_t size) {
 }
 
 void* arena_allocate(std::size_t size) {
-    void* memory = arena_allocate_or_null(size);
+    size = rounded_up(size);
+    void* memory = allocate_bytes(size);
     if (memory == nullptr) memory = allocate_from_chunk(&reserve, size, sizeof reserve);
     if (memory != nullptr) return memory;
     system::stderr_line("out of memory (mmap failed); ending the process");

@@ -10,12 +10,8 @@
 
 namespace fp32shim {
 
-/// Returns zeroed memory, aligned to 64 bytes, or nullptr if the kernel has no memory left. Thread-safe and
-/// lock-free.
-void* arena_allocate_or_null(std::size_t size);
-
-/// Returns memory as arena_allocate_or_null() does. If the kernel has no memory left, prints one line on stderr the
-/// first time. Is meant for data whose amount grows with the number of different calls, and without
+/// Returns zeroed memory, aligned to 64 bytes. If the kernel has no memory left, returns nullptr and, the first time,
+/// prints one line on stderr. Is meant for data whose amount grows with the number of different calls, and without
 /// which products can still run. Thread-safe and lock-free.
 void* arena_try_allocate(std::size_t size);
 

@@ -51,6 +51,17 @@ Block* take_free_block(std::atomic<Block*>& list) {
     return block;
 }
 
+/// Maps memory for a block, and for further blocks of this size if it is small.
+void* map_blocks(std::size_t block_size) {
+    const std::size_t size = std::max<std::size_t>(block_size, 64 << 10);
+    void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    const int size_class = std::countr_zero(block_size);
+    for (std::size_t offset = block_size; offset < size; offset += block_size)
+        push_front(free_blocks[size_class], new (static_cast<char*>(memory) + offset) Block{nullptr, size_class});
+    return memory;
+}
+
 // Does not call malloc: the product may be in a signal handler that has interrupted malloc.
 void* allocate(std::size_t size) {
     constexpr std::size_t limit = std::size_t{1} << 40;
@@ -60,7 +71,7 @@ void* allocate(std::size_t size) {
     Block* const freed = take_free_block(free_blocks[size_class]);
     if (freed != nullptr) return freed + 1;
     void* memory = allocate_from_reserve(block_size);
-    if (memory == nullptr) memory = arena_allocate_or_null(block_size);
+    if (memory == nullptr) memory = map_blocks(block_size);
     return memory != nullptr ? new (memory) Block{nullptr, size_class} + 1 : nullptr;
 }
 
