@@ -90,7 +90,8 @@ std::int64_t key_of_release() {
 }
 
 /// Returns this thread's blocks, and makes them on the first call. Returns nullptr if there is no memory, or no
-/// pthread key by which to free the blocks when the thread ends.
+/// pthread key by which to free the blocks when the thread ends. If a signal handler makes them, they may stay
+/// mapped.
 ThreadScratchBlocks* own_blocks() {
     if (thread_blocks != nullptr) return thread_blocks;
     const system::SignalHold hold;  // a signal handler might make blocks too, or leave by siglongjmp
@@ -100,7 +101,8 @@ ThreadScratchBlocks* own_blocks() {
     void* const page = map(sizeof(ThreadScratchBlocks));
     if (page == nullptr) return nullptr;
     auto* const blocks = new (page) ThreadScratchBlocks;
-    if (pthread_setspecific(static_cast<pthread_key_t>(key), blocks) != 0) {
+    const auto known_key = static_cast<pthread_key_t>(key);
+    if (hold.may_set_thread_value(known_key) && pthread_setspecific(known_key, blocks) != 0) {
         munmap(page, sizeof(ThreadScratchBlocks));
         return nullptr;
     }

@@ -3,11 +3,13 @@
 //
 //   exhausted malloc               malloc fails (under failing_malloc.c), but is not called
 //   exhausted thread               the same without address space, with the product in a thread of the smallest stack
-//   exhausted space COUNT [KIB]    RLIMIT_AS and malloc exhausted; then with KIB left, 2 * KIB, …, COUNT times
-//   exhausted once                 one product in this process itself
+//   exhausted handler              like malloc, with the product in a signal handler of a program that has many
+//   pthread keys exhausted space COUNT [KIB]    RLIMIT_AS and malloc exhausted; then with KIB left, 2 * KIB, …, COUNT
+//   times exhausted once                 one product in this process itself
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -37,6 +39,11 @@ static void* thread(void* unused) {
     return unused;
 }
 
+static void multiply_in_handler(int number) {
+    (void)number;
+    result = multiply();
+}
+
 static void limit_space(void) {
     long pages = 0;
     FILE* file = fopen("/proc/self/statm", "r");
@@ -61,6 +68,12 @@ static int child(const char* way, long kibibytes_left) {
     if (strcmp(way, "malloc") == 0) {
         fail_allocations_from(1);
         result = multiply();
+    } else if (strcmp(way, "handler") == 0) {
+        pthread_key_t key;
+        for (int i = 0; i < 40; ++i) pthread_key_create(&key, NULL);
+        signal(SIGUSR1, multiply_in_handler);
+        fail_allocations_from(1);
+        raise(SIGUSR1);
     } else {
         pthread_attr_t attributes;
         pthread_attr_init(&attributes);
