@@ -460,9 +460,10 @@ def test_threads_of_a_product_do_no_harm_that_one_thread_would_not_do(part):
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_the_first_product_may_be_in_a_handler_that_interrupted_malloc(log):
+@pytest.mark.parametrize("part", ["first", "locale"])
+def test_the_first_product_may_be_in_a_handler_that_interrupted_malloc_or_setlocale(part, log):
     for _ in range(10):  # malloc is interrupted in about every third run
-        assert run(client("helper_threads"), "first", blas="openblas", log=log, timeout=120).stdout == "ok\n"
+        assert run(client("helper_threads"), part, blas="openblas", log=log, timeout=120).stdout == "ok\n"
 
 
 def test_products_of_many_fibers_on_one_thread_do_not_share_memory():
