@@ -1,4 +1,4 @@
-// Describes an error of a log or recording: the meaning of its errno, and a remedy.
+// Describes an error of a log, recording or policy: the meaning of its errno, and a remedy.
 #pragma once
 
 #include <string_view>

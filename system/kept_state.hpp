@@ -5,9 +5,7 @@
 #include <cerrno>
 #include <cstdint>
 
-#if defined(__x86_64__)
-#include <xmmintrin.h>
-#endif
+#include "system/float_registers.hpp"
 
 namespace fp32shim::system {
 
@@ -15,7 +13,7 @@ namespace fp32shim::system {
 /// them at the end of the object's lifetime. Costs some nanoseconds if nothing changes. Async-signal-safe.
 class ErrnoAndFloatGuard {
   public:
-    ErrnoAndFloatGuard() : errno_(errno), float_state_(float_state()) {}
+    ErrnoAndFloatGuard() : errno_(errno) {}
     ~ErrnoAndFloatGuard() {
         errno = errno_;
         restore(float_state_);
@@ -24,22 +22,23 @@ class ErrnoAndFloatGuard {
     ErrnoAndFloatGuard& operator=(const ErrnoAndFloatGuard&) = delete;
 
   private:
-#if defined(__x86_64__)
     struct FloatState {
-        std::uint32_t mxcsr;  ///< settings and flags of SSE and AVX
+        FloatRegister settings = float_settings(), status = float_status();
+#if defined(__x86_64__)
         std::uint16_t x87_control, x87_status;
+        FloatState() {
+            asm volatile("fnstcw %0" : "=m"(x87_control));
+            asm volatile("fnstsw %0" : "=m"(x87_status));
+        }
+#endif
     };
-    static FloatState float_state() {
-        FloatState found{_mm_getcsr(), 0, 0};
-        asm volatile("fnstcw %0" : "=m"(found.x87_control));
-        asm volatile("fnstsw %0" : "=m"(found.x87_status));
-        return found;
-    }
     static void restore(const FloatState& before) {
+        const FloatState now;
+        if (now.settings != before.settings) set_float_settings(before.settings);
+        if (now.status != before.status) set_float_status(before.status);
+#if defined(__x86_64__)
         // The exception flags in x87_status. Its other bits describe the register stack and the last comparison.
         constexpr std::uint16_t exceptions = 0x80ff;
-        const FloatState now = float_state();
-        if (now.mxcsr != before.mxcsr) _mm_setcsr(before.mxcsr);
         if (now.x87_control == before.x87_control && ((now.x87_status ^ before.x87_status) & exceptions) == 0) return;
         struct {
             std::uint16_t control, unused1, status, unused2;
@@ -50,23 +49,8 @@ class ErrnoAndFloatGuard {
         environment.status =
             static_cast<std::uint16_t>((environment.status & ~exceptions) | (before.x87_status & exceptions));
         asm volatile("fldenv %0" : : "m"(environment));
-    }
-#elif defined(__aarch64__)
-    struct FloatState {
-        std::uint64_t control, status;
-    };
-    static FloatState float_state() {
-        FloatState found{};
-        asm volatile("mrs %0, fpcr" : "=r"(found.control));
-        asm volatile("mrs %0, fpsr" : "=r"(found.status));
-        return found;
-    }
-    static void restore(const FloatState& before) {
-        const FloatState now = float_state();
-        if (now.control != before.control) asm volatile("msr fpcr, %0" : : "r"(before.control) : "memory");
-        if (now.status != before.status) asm volatile("msr fpsr, %0" : : "r"(before.status) : "memory");
-    }
 #endif
+    }
 
     int errno_;
     FloatState float_state_;

@@ -17,12 +17,10 @@ namespace fp32shim::system {
 using SignalSet = std::uint64_t;
 constexpr SignalSet signal_bit(int number) { return SignalSet{1} << (number - 1); }
 
-/// Returns true if the calling thread may be in a signal handler, because it blocks a signal that has a handler, as
-/// the kernel does while a handler runs. Returns false in a handler with SA_NODEFER. Makes one system call if no
-/// signal is blocked. Async-signal-safe.
-inline bool may_be_in_signal_handler() {
-    SignalSet blocked = 0;
-    raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, 0, &blocked, sizeof(SignalSet));
+/// Returns true if a thread that blocks the signals `blocked` may be in a signal handler, because one of these
+/// signals has a handler: the kernel blocks a signal while its handler runs. Returns false in a handler with
+/// SA_NODEFER. Makes no system call if no signal is blocked. Async-signal-safe.
+inline bool may_be_in_signal_handler(SignalSet blocked) {
     for (int number = 1; blocked >> (number - 1) != 0; ++number) {
         if ((blocked & signal_bit(number)) == 0) continue;
         struct {
@@ -34,6 +32,11 @@ inline bool may_be_in_signal_handler() {
         if (number == 64) break;
     }
     return false;
+}
+inline bool may_be_in_signal_handler() {
+    SignalSet blocked = 0;
+    raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, 0, &blocked, sizeof(SignalSet));
+    return may_be_in_signal_handler(blocked);
 }
 
 /// Blocks all signals except those of faults in the calling thread for the lifetime of the object. Makes two system
@@ -59,6 +62,10 @@ class SignalHold {
     }
     SignalHold(const SignalHold&) = delete;
     SignalHold& operator=(const SignalHold&) = delete;
+
+    /// Returns true if pthread_setspecific() may be called for this key. glibc allocates the values of a thread's
+    /// keys from 32 on, and a signal handler may have interrupted malloc.
+    bool may_set_thread_value(std::uint64_t key) const { return key < 32 || !may_be_in_signal_handler(before_); }
 
     /// Turns off blocking in the whole process. In strict seccomp the system calls that block signals would kill the
     /// thread.

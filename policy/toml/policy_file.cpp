@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <iterator>
-#include <system_error>
 
 #include "policy/descriptor.hpp"
+#include "system/io_error.hpp"
 #include "system/small_files.hpp"
 
 namespace fp32shim::policy {
@@ -32,15 +32,19 @@ constexpr std::uint32_t kernel_file_systems[] = {
 PolicyFile file_with_problem(std::string problem) { return {{}, std::move(problem)}; }
 
 PolicyFile unreadable_file(int error) {
-    return file_with_problem("cannot be read: " + std::error_code(error, std::generic_category()).message());
+    // strerror would ask for a translation, which takes locks of the C library that a signal handler may have
+    // interrupted.
+    const std::string_view meaning =
+        error == ENOENT ? "No such file or directory" : system::describe_io_error(error).meaning;
+    return file_with_problem("cannot be read: " + std::string(meaning));
 }
 
 /// Appends at most `most` bytes of a file to `bytes`. Returns 0 or an errno.
 int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
     std::size_t size = 0;
-    bytes.resize(most);
     while (size < most) {
-        const ssize_t got = read(descriptor, bytes.data() + size, most - size);
+        if (size == bytes.size()) bytes.resize(std::clamp<std::size_t>(2 * size, 4096, most));
+        const ssize_t got = read(descriptor, bytes.data() + size, bytes.size() - size);
         if (got < 0) return errno;
         if (got == 0) break;
         size += static_cast<std::size_t>(got);

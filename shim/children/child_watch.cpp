@@ -30,6 +30,7 @@
 #include "system/hash.hpp"
 #include "system/inline_text.hpp"
 #include "system/io_error.hpp"
+#include "system/is_readable.hpp"
 #include "system/line_writer.hpp"
 #include "system/mapped_memory.hpp"
 #include "system/own_descriptor.hpp"
@@ -75,7 +76,7 @@ constinit std::atomic<bool> has_another_root{false};
 /// variable is set several times, this function returns the value that counts: the last one for the loader's
 /// variables (LD_...), as in the loader, and the first one for others, as in the shim.
 std::string_view value_of(char* const* environment, std::string_view name) {
-    ReadablePages entries(elf::is_readable), texts(elf::is_readable);
+    ReadablePages entries(system::is_readable), texts(system::is_readable);
     const auto has_text = [&](const char* text) { return texts.can_read(reinterpret_cast<std::uintptr_t>(text)); };
     const auto has_name = [&](const char* text) {
         for (const char letter : name)

@@ -4,11 +4,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
-#include <cstdlib>
 #include <new>
+#include <utility>
 
+#include "shim/memory/arena.hpp"
 #include "system/stderr_line.hpp"
 
 extern "C" void fp32shim_call_on_stack(void (*function)(void*), void* argument,
@@ -17,30 +20,59 @@ extern "C" void fp32shim_call_on_stack(void (*function)(void*), void* argument,
 namespace fp32shim {
 namespace {
 
-// The reserve for allocations after malloc has failed. It is large enough to read the environment and a short policy.
-// Its pages take address space, but use no memory until they are touched.
-constexpr std::size_t malloc_alignment = alignof(std::max_align_t);
-alignas(malloc_alignment) constinit char malloc_reserve[256 << 10]{};
+// Memory for a process that has none left. It is large enough to read the environment and a short policy. Its pages
+// take address space, but use no memory until they are touched.
+constexpr std::size_t least_block_size = 64;
+alignas(least_block_size) constinit char settings_reserve[256 << 10]{};
 constinit std::atomic<std::size_t> reserve_used{0};
 
-bool is_of_reserve(const void* memory) {
-    return memory >= malloc_reserve && memory < malloc_reserve + sizeof malloc_reserve;
-}
-
 void* allocate_from_reserve(std::size_t size) {
-    if (size > sizeof malloc_reserve) return nullptr;
-    size = (size + malloc_alignment - 1) / malloc_alignment * malloc_alignment;
     std::size_t used = reserve_used.load(std::memory_order_relaxed);
     do {
-        if (size > sizeof malloc_reserve - used) return nullptr;
+        if (size > sizeof settings_reserve - used) return nullptr;
     } while (!reserve_used.compare_exchange_weak(used, used + size, std::memory_order_relaxed));
-    return malloc_reserve + used;
+    return settings_reserve + used;
 }
 
+// The header of an allocation. The size of both together is a power of two.
+struct alignas(std::max_align_t) Block {
+    Block* next;
+    int size_class;  ///< the binary logarithm of the size
+};
+// The freed blocks of each size. Later allocations use them again, so that reloads need little memory.
+constinit std::atomic<Block*> free_blocks[64]{};
+
+Block* take_free_block(std::atomic<Block*>& list) {
+    // The whole list is taken, because the first block alone could be taken and freed by others at the same time.
+    Block* const block = list.exchange(nullptr, std::memory_order_acquire);
+    Block* rest = block != nullptr ? block->next : nullptr;
+    if (Block* none = nullptr; list.compare_exchange_strong(none, rest, std::memory_order_release)) return block;
+    while (rest != nullptr) push_front(list, std::exchange(rest, rest->next));
+    return block;
+}
+
+/// Maps memory for a block, and for further blocks of this size if it is small.
+void* map_blocks(std::size_t block_size) {
+    const std::size_t size = std::max<std::size_t>(block_size, 64 << 10);
+    void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    const int size_class = std::countr_zero(block_size);
+    for (std::size_t offset = block_size; offset < size; offset += block_size)
+        push_front(free_blocks[size_class], new (static_cast<char*>(memory) + offset) Block{nullptr, size_class});
+    return memory;
+}
+
+// Does not call malloc: the product may be in a signal handler that has interrupted malloc.
 void* allocate(std::size_t size) {
-    if (size == 0) size = 1;
-    void* memory = std::malloc(size);
-    return memory != nullptr ? memory : allocate_from_reserve(size);
+    constexpr std::size_t limit = std::size_t{1} << 40;
+    if (size > limit) return nullptr;
+    const std::size_t block_size = std::bit_ceil(std::max(size + sizeof(Block), least_block_size));
+    const int size_class = std::countr_zero(block_size);
+    Block* const freed = take_free_block(free_blocks[size_class]);
+    if (freed != nullptr) return freed + 1;
+    void* memory = allocate_from_reserve(block_size);
+    if (memory == nullptr) memory = map_blocks(block_size);
+    return memory != nullptr ? new (memory) Block{nullptr, size_class} + 1 : nullptr;
 }
 
 // The point to which a thread jumps when it runs out of memory. An exception cannot be used, because throwing one
@@ -96,7 +128,10 @@ void* operator new(std::size_t size) {
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return fp32shim::allocate(size); }
 
 void operator delete(void* memory) noexcept {
-    if (!fp32shim::is_of_reserve(memory)) std::free(memory);
+    using namespace fp32shim;
+    if (memory == nullptr) return;
+    auto* const block = static_cast<Block*>(memory) - 1;
+    push_front(free_blocks[block->size_class], block);
 }
 
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }

@@ -1,6 +1,7 @@
 // Provides memory and a stack to the code that reads the settings, which allocates by the operator new of
-// own_memory.cpp. A program may have reached its memory limit long before its first product, and must not end because
-// the shim finds no memory. The code must also work in a thread whose stack has only 16 KB.
+// own_memory.cpp. It works in a signal handler that has interrupted malloc, and in a thread whose stack has only 16
+// KB. A program may have reached its memory limit long before its first product, and must not end because the shim
+// finds no memory.
 #pragma once
 
 namespace fp32shim {

@@ -32,7 +32,8 @@ void unmap(void* context) {
 }
 
 /// Returns a pthread key whose destructor unmaps a thread's context. Returns -1 if the process has no key left;
-/// contexts then stay mapped until the process ends.
+/// contexts then stay mapped until the process ends. So does a context that a signal handler made, if its key is not
+/// one of the first 32.
 int thread_exit_key() {
     constexpr int not_made = -2;
     static constinit std::atomic<int> key{not_made};
@@ -67,7 +68,8 @@ ThreadContext* thread_context() {
     if (pages == nullptr) return nullptr;
     current_thread_context = new (pages) ThreadContext;
     const int key = thread_exit_key();
-    if (key >= 0) pthread_setspecific(static_cast<pthread_key_t>(key), current_thread_context);
+    if (key >= 0 && hold.may_set_thread_value(static_cast<pthread_key_t>(key)))
+        pthread_setspecific(static_cast<pthread_key_t>(key), current_thread_context);
     return current_thread_context;
 }
 

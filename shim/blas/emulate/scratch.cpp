@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <new>
 
+#include "system/is_readable.hpp"
 #include "system/reentrancy.hpp"
 #include "system/signal_hold.hpp"
 
@@ -15,8 +16,8 @@ namespace fp32shim::blas {
 
 /// A block of scratch memory. Invariant: only the call in `user` uses the other members.
 struct ScratchBlock {
-    std::atomic<const void*> user{nullptr};  ///< an address in the stack frame of the call that uses the block;
-                                             ///< nullptr if the block is free
+    /// An object in the stack frame of the call that uses the block; nullptr if the block is free.
+    std::atomic<const void* const*> user{nullptr};
     void* memory = nullptr;
     std::size_t capacity = 0;
     HelperThreads* helpers = nullptr;  ///< the helper threads of the call; the object lies in `memory`
@@ -89,7 +90,8 @@ std::int64_t key_of_release() {
 }
 
 /// Returns this thread's blocks, and makes them on the first call. Returns nullptr if there is no memory, or no
-/// pthread key by which to free the blocks when the thread ends.
+/// pthread key by which to free the blocks when the thread ends. If a signal handler makes them, they may stay
+/// mapped.
 ThreadScratchBlocks* own_blocks() {
     if (thread_blocks != nullptr) return thread_blocks;
     const system::SignalHold hold;  // a signal handler might make blocks too, or leave by siglongjmp
@@ -99,7 +101,8 @@ ThreadScratchBlocks* own_blocks() {
     void* const page = map(sizeof(ThreadScratchBlocks));
     if (page == nullptr) return nullptr;
     auto* const blocks = new (page) ThreadScratchBlocks;
-    if (pthread_setspecific(static_cast<pthread_key_t>(key), blocks) != 0) {
+    const auto known_key = static_cast<pthread_key_t>(key);
+    if (hold.may_set_thread_value(known_key) && pthread_setspecific(known_key, blocks) != 0) {
         munmap(page, sizeof(ThreadScratchBlocks));
         return nullptr;
     }
@@ -107,12 +110,23 @@ ThreadScratchBlocks* own_blocks() {
     return blocks;
 }
 
+/// Returns true if a call with the object `other` in its stack frame was surely left by a jump, as the call with the
+/// object `user` has found. The stack addresses alone do not show it, since either call may be on the stack of a
+/// fiber.
+bool was_left_by_jump(const void* const* other, const void* const* user) {
+    const auto address = reinterpret_cast<std::uintptr_t>(other);
+    return system::ReentrancyFlag::was_left_by_jump(address, reinterpret_cast<std::uintptr_t>(user)) &&
+           (!system::is_readable(address) || *other != other);
+}
+
 /// Takes a block for a call. Returns nullptr if all blocks are in use.
-ScratchBlock* take_block(ThreadScratchBlocks& own, const void* user) {
+ScratchBlock* take_block(ThreadScratchBlocks& own, const void* const* user) {
     const auto take_first = [&own, user](const auto& may_take) -> ScratchBlock* {
         for (ScratchBlock& block : own.blocks) {
-            if (!may_take(block.user.load(std::memory_order_relaxed))) continue;
-            block.user.store(user, std::memory_order_relaxed);
+            const void* const* before = block.user.load(std::memory_order_relaxed);
+            // A signal handler may change to another fiber, which takes the block.
+            if (!may_take(before) || !block.user.compare_exchange_strong(before, user, std::memory_order_relaxed))
+                continue;
             std::atomic_signal_fence(std::memory_order_seq_cst);
             if (end_helper_threads(block)) return &block;
         }
@@ -121,12 +135,11 @@ ScratchBlock* take_block(ThreadScratchBlocks& own, const void* user) {
     // Two running calls cannot have the same stack address, so a block with the address `user` belongs to a call that
     // was left by a jump. Other addresses are weaker evidence of a jump, since a program may change to another stack
     // in a signal handler, and come back. So blocks with other addresses are examined only if no block is free.
-    ScratchBlock* block = take_first([user](const void* other) { return other == user; });
-    if (block == nullptr) block = take_first([](const void* other) { return other == nullptr; });
+    ScratchBlock* block = take_first([user](const auto* other) { return other == user; });
+    if (block == nullptr) block = take_first([](const auto* other) { return other == nullptr; });
     if (block == nullptr)
-        block = take_first([user](const void* other) {
-            return other != user && system::ReentrancyFlag::was_left_by_jump(reinterpret_cast<std::uintptr_t>(other),
-                                                                             reinterpret_cast<std::uintptr_t>(user));
+        block = take_first([user](const auto* other) {
+            return other == nullptr || (other != user && was_left_by_jump(other, user));
         });
     return block;
 }
@@ -155,7 +168,7 @@ bool grow(ScratchBlock& block, std::size_t bytes, std::size_t limit) {
 
 }  // namespace
 
-ScratchMemory acquire_scratch(const void* user, std::size_t bytes, std::size_t limit) {
+ScratchMemory acquire_scratch(const void* const* user, std::size_t bytes, std::size_t limit) {
     ThreadScratchBlocks* const own = own_blocks();
     if (own == nullptr) return {};
     ScratchBlock* const block = take_block(*own, user);

@@ -25,9 +25,10 @@ struct ScratchMemory {
 
 /// Takes memory for one call from the blocks that the thread keeps. A block that is too small is replaced by one of
 /// twice its size or of `bytes`, whichever is larger, but of at most `limit` bytes. If a signal handler interrupts
-/// the call and multiplies, the handler's product gets other memory. `user` is an address in the stack frame of the
-/// call, which shows later whether a jump has left the call. Precondition: 0 < bytes <= limit.
-ScratchMemory acquire_scratch(const void* user, std::size_t bytes, std::size_t limit);
+/// the call and multiplies, the handler's product gets other memory. `user` is an object in the stack frame of the
+/// call that contains its own address until the memory is released. It shows later whether a jump has left the call.
+/// Precondition: 0 < bytes <= limit.
+ScratchMemory acquire_scratch(const void* const* user, std::size_t bytes, std::size_t limit);
 
 void release_scratch(const ScratchMemory& scratch);
 
@@ -41,11 +42,15 @@ struct ProductScratch {
     std::size_t limit = 0;
     std::size_t leading_bytes = 0;  ///< size of leading_memory(), a multiple of 64
     ScratchMemory scratch{};
+    const void* user = nullptr;  ///< its own address, once `scratch` is asked for
 
     /// Returns memory of `bytes` bytes, or nullptr if there is none. Once it has granted a size, it never refuses
     /// that size. Precondition: 0 < bytes <= limit.
     float* acquire(std::size_t bytes) {
-        if (scratch.data == nullptr) scratch = acquire_scratch(this, leading_bytes + bytes, leading_bytes + limit);
+        if (scratch.data == nullptr) {
+            user = &user;
+            scratch = acquire_scratch(&user, leading_bytes + bytes, leading_bytes + limit);
+        }
         return leading_bytes + bytes <= scratch.bytes ? scratch.data + leading_bytes / sizeof(float) : nullptr;
     }
     /// Returns the leading memory, which lies before the memory that acquire() returns. Precondition: acquire() has

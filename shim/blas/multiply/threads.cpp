@@ -4,7 +4,7 @@
 
 #include <ctime>
 
-#include "system/float_exceptions.hpp"
+#include "system/float_registers.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/this_process.hpp"

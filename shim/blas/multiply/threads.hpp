@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "shim/blas/emulate/scratch.hpp"
+#include "system/float_registers.hpp"
 
 namespace fp32shim::blas {
 
@@ -37,7 +38,8 @@ struct ThreadTeam : HelperThreads {
     std::uint32_t process = 0;              ///< the fork generation of the process in which the other threads were
                                             ///< started
     std::atomic<std::uint32_t> working{0};  ///< number of other threads that are still working
-    std::atomic<std::uint32_t> float_flags{0};  ///< floating-point exceptions that the other threads have raised
+    std::atomic<system::FloatRegister> float_flags{
+        0};  ///< floating-point exceptions that the other threads have raised
     /// True if a jump has left the product, so that the work has to end soon.
     std::atomic<bool> was_abandoned{false};
 };

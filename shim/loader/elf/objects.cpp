@@ -7,12 +7,11 @@
 #include <sys/syscall.h>
 
 #include <atomic>
-#include <cerrno>
 
 #include "system/elf.hpp"
 #include "system/inline_text.hpp"
+#include "system/is_readable.hpp"
 #include "system/raw_syscall.hpp"
-#include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
 
 // The dynamic section of this library. The linker defines this symbol in every shared object. link.h declares it too,
@@ -300,19 +299,6 @@ const link_map* own_object() {
     return own;
 }
 
-// Passes the address to rt_sigprocmask as a set of signals to block, and restores the mask afterwards: the kernel
-// answers EFAULT if it cannot read the set. No sandbox forbids this system call, and valgrind does not complain about
-// the address.
-bool is_readable(ElfW(Addr) address) {
-    // Without the hold, a signal handler that leaves by siglongjmp would leave the wrong mask.
-    const system::SignalHold hold;
-    std::uint64_t before = 0;
-    const long result =
-        system::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, address & ~ElfW(Addr){7}, &before, sizeof before);
-    if (result == 0) system::raw::syscall6(SYS_rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof before);
-    return result != -EFAULT;
-}
-
 using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
 // Takes the headers from the loader's private fields or, if these were not found, from the auxiliary vector (for the
@@ -322,7 +308,7 @@ ProgramHeaders program_headers(const link_map* map) {
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
     // Ordinary linkers lay out a shared object so that the file's header lies at the object's base (`l_addr`).
     const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
-    if (header == nullptr || !is_readable(map->l_addr) || header->e_ident[0] != ELFMAG0 ||
+    if (header == nullptr || !system::is_readable(map->l_addr) || header->e_ident[0] != ELFMAG0 ||
         header->e_ident[1] != ELFMAG1)
         return {};
     return {reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff), header->e_phnum};
@@ -350,10 +336,10 @@ const link_map* object_with_segment_at(ElfW(Addr) address, ElfW(Word) flags) {
 bool is_still_mapped(const link_map* map) {
     const ProgramHeaders headers = program_headers(map);
     const auto dynamic = reinterpret_cast<ElfW(Addr)>(map->l_ld);
-    if (!is_readable(dynamic)) return false;
+    if (!system::is_readable(dynamic)) return false;
     if (headers.empty()) return true;
-    if (!is_readable(reinterpret_cast<ElfW(Addr)>(headers.data())) ||
-        !is_readable(reinterpret_cast<ElfW(Addr)>(headers.data() + headers.size()) - 1))
+    if (!system::is_readable(reinterpret_cast<ElfW(Addr)>(headers.data())) ||
+        !system::is_readable(reinterpret_cast<ElfW(Addr)>(headers.data() + headers.size()) - 1))
         return false;
     for (const ElfW(Phdr) & segment : headers)
         if (segment.p_type == PT_DYNAMIC && map->l_addr + segment.p_vaddr == dynamic) return true;

@@ -72,9 +72,6 @@ bool is_own_code(ElfW(Addr) address);
 /// child forked between these two steps keeps the unmapped object on its list for ever.
 bool is_mapped(const link_map* map);
 
-/// Returns true if the eight aligned bytes around an address can be read. Asks the kernel. Async-signal-safe.
-bool is_readable(ElfW(Addr) address);
-
 /// Returns false if the loader's list contained an unmapped object when this process was forked, because another
 /// thread of the parent was in dlclose. An object whose program headers are unknown counts as mapped.
 bool is_loader_list_complete();

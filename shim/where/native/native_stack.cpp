@@ -10,6 +10,7 @@
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "system/hash.hpp"
+#include "system/is_readable.hpp"
 #include "system/signal_hold.hpp"
 
 namespace fp32shim::where {
@@ -57,7 +58,7 @@ UnwindTables tables_of(const link_map* map) {
         const auto segment = readable_segment(map, begin);
         const std::uintptr_t distance = begin - reinterpret_cast<std::uintptr_t>(segment.data());
         if (segment.empty() || part.p_memsz > segment.size() - distance) return {};
-        return {segment.subspan(distance, part.p_memsz), segment, elf::is_readable};
+        return {segment.subspan(distance, part.p_memsz), segment, system::is_readable};
     }
     return {};
 }
@@ -68,7 +69,7 @@ UnwindTables tables_of(const link_map* map) {
 bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
 #if defined(__aarch64__)
     constexpr std::uint32_t code[] = {0xd2801168, 0xd4000001};  // mov x8, #__NR_rt_sigreturn; svc #0
-    if (address % sizeof *code != 0 || !elf::is_readable(address) || !elf::is_readable(address + sizeof *code))
+    if (address % sizeof *code != 0 || !system::is_readable(address) || !system::is_readable(address + sizeof *code))
         return false;
     const auto* words = reinterpret_cast<const std::uint32_t*>(address);
     return words[0] == code[0] && words[1] == code[1];
@@ -131,12 +132,12 @@ class StackMemory {
         std::uintptr_t next = page;
         if (page >= pages_.end && page - pages_.end < near && pages_.end != 0) next = pages_.end;
         for (; next <= page; next += page_size) {
-            if (!elf::is_readable(next)) break;
+            if (!system::is_readable(next)) break;
             if (next != pages_.end) pages_.begin = next;
             pages_.end = next + page_size;
         }
         if (next > page) return true;
-        if (!elf::is_readable(page)) return false;
+        if (!system::is_readable(page)) return false;
         pages_ = {page, page + page_size};
         return true;
     }

@@ -11,6 +11,7 @@
 #include "shim/loader/provider.hpp"
 #include "shim/memory/arena.hpp"
 #include "system/inline_text.hpp"
+#include "system/is_readable.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
@@ -76,7 +77,7 @@ bool has_stopped_reading() {
 bool is_readable(const char* begin, std::size_t size) {
     constexpr std::uintptr_t word = 8;
     const auto address = reinterpret_cast<std::uintptr_t>(begin);
-    return elf::is_readable(address & ~(word - 1)) && elf::is_readable((address + size - 1) & ~(word - 1));
+    return system::is_readable(address & ~(word - 1)) && system::is_readable((address + size - 1) & ~(word - 1));
 }
 
 /// Searches the loaded objects for the interpreter. Returns nullptr if there is none, or if its version is unknown.

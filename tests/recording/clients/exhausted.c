@@ -1,14 +1,15 @@
 // Exhausts a process's memory before its first product. Each case runs in a new child, so that the product is always
 // the first. Prints how many children ended well; a child that does not reports the failure on standard error.
 //
-//   exhausted malloc [STEP]   from the first allocation on, from the second on, … until all succeed (under
-//                             failing_malloc.c); STEP: tries only every STEPth number
-//   exhausted thread [STEP]   like malloc, with the product in a thread that has the smallest stack
-//   exhausted space [COUNT]   RLIMIT_AS and malloc exhausted; then with 4 KiB left, 8 KiB, …, COUNT times
-//   exhausted once            one product in this process itself
+//   exhausted malloc               malloc fails (under failing_malloc.c), but is not called
+//   exhausted thread               the same without address space, with the product in a thread of the smallest stack
+//   exhausted handler              like malloc, with the product in a signal handler of a program that has many
+//   pthread keys exhausted space COUNT [KIB]    RLIMIT_AS and malloc exhausted; then with KIB left, 2 * KIB, …, COUNT
+//   times exhausted once                 one product in this process itself
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -19,7 +20,7 @@
 __attribute__((weak)) void fail_allocations_from(long number);
 __attribute__((weak)) int allocations_have_failed(void);
 
-enum { good = 0, wrong = 1, good_without_a_failure = 7, seconds = 30 };
+enum { good = 0, wrong = 1, seconds = 30 };
 
 static int multiply(void) {
     const blas_int two = 2;
@@ -38,31 +39,41 @@ static void* thread(void* unused) {
     return unused;
 }
 
-static void limit_space(rlim_t more) {
+static void multiply_in_handler(int number) {
+    (void)number;
+    result = multiply();
+}
+
+static void limit_space(void) {
     long pages = 0;
     FILE* file = fopen("/proc/self/statm", "r");
     if (file == NULL || fscanf(file, "%ld", &pages) != 1) _exit(2);
     fclose(file);
-    const rlim_t bytes = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
-    const struct rlimit both = {bytes, bytes};
-    if (setrlimit(RLIMIT_AS, &both) != 0) _exit(2);
+    const struct rlimit limit = {(rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE), RLIM_INFINITY};
+    if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
 }
 
-static int child(const char* way, long number) {
+static int child(const char* way, long kibibytes_left) {
     alarm(seconds);
     if (strcmp(way, "space") == 0) {
-        limit_space(0);
-        // Reserves a block, uses up all memory that malloc still has, and then frees the block.
-        void* kept = malloc((size_t)(number - 1) << 12);
+        limit_space();
         for (size_t size = 1 << 24; size >= 16; size /= 2)
             while (malloc(size) != NULL) {
             }
-        free(kept);
-        return multiply();
+        struct rlimit limit;
+        getrlimit(RLIMIT_AS, &limit);
+        limit.rlim_cur += (rlim_t)kibibytes_left << 10;
+        return setrlimit(RLIMIT_AS, &limit) == 0 ? multiply() : 2;
     }
     if (strcmp(way, "malloc") == 0) {
-        fail_allocations_from(number);
+        fail_allocations_from(1);
         result = multiply();
+    } else if (strcmp(way, "handler") == 0) {
+        pthread_key_t key;
+        for (int i = 0; i < 40; ++i) pthread_key_create(&key, NULL);
+        signal(SIGUSR1, multiply_in_handler);
+        fail_allocations_from(1);
+        raise(SIGUSR1);
     } else {
         pthread_attr_t attributes;
         pthread_attr_init(&attributes);
@@ -70,12 +81,12 @@ static int child(const char* way, long number) {
         pthread_t id;
         sem_init(&may_begin, 0, 0);
         if (pthread_create(&id, &attributes, thread, NULL) != 0) return 2;
-        if (number == 1) limit_space(0);
-        fail_allocations_from(number);
+        limit_space();
+        fail_allocations_from(1);
         sem_post(&may_begin);
         pthread_join(id, NULL);
     }
-    return result == good && !allocations_have_failed() ? good_without_a_failure : result;
+    return allocations_have_failed() ? wrong : result;
 }
 
 int main(int argc, char** argv) {
@@ -83,22 +94,18 @@ int main(int argc, char** argv) {
     if (strcmp(argv[1], "once") == 0) return multiply() == good ? 3 : wrong;
     const int by_space = strcmp(argv[1], "space") == 0;
     if (!by_space && fail_allocations_from == NULL) return 2;
-    const long given = argc > 2 ? atol(argv[2]) : 1;
-    long made = 0, ended_well = 0;
-    for (int is_last = 0; !is_last;) {
-        const long number = by_space ? made + 1 : 1 + made * given;
+    const long count = by_space ? atol(argv[2]) : 1, step = argc > 3 ? atol(argv[3]) : 4;
+    long ended_well = 0;
+    for (long made = 0; made < count; ++made) {
         const pid_t forked = fork();
-        if (forked == 0) _exit(child(argv[1], number));
+        if (forked == 0) _exit(child(argv[1], made * step));
         int status = -1;
         waitpid(forked, &status, 0);
-        ++made;
-        is_last = by_space ? made >= given
-                           : (WIFEXITED(status) && WEXITSTATUS(status) == good_without_a_failure) || made > 20000;
-        if (status == 0 || (is_last && !by_space))
+        if (status == 0)
             ++ended_well;
         else
-            fprintf(stderr, "exhausted: %s %ld ended with wait status %#x\n", argv[1], number, (unsigned)status);
+            fprintf(stderr, "exhausted: %s %ld ended with wait status %#x\n", argv[1], made, (unsigned)status);
     }
-    printf("%ld of %ld ended well\n", ended_well, made);
+    printf("%ld of %ld ended well\n", ended_well, count);
     return 0;
 }

@@ -30,7 +30,7 @@ constexpr std::size_t limit = 256 * megabyte;
 
 /// Takes memory by an address in the caller's frame.
 [[gnu::always_inline]] inline ScratchMemory acquire_scratch(std::size_t bytes, std::size_t most) {
-    const char here = 0;
+    const void* const here = nullptr;
     return blas::acquire_scratch(&here, bytes, most);
 }
 
@@ -64,7 +64,7 @@ TEST(Scratch, IsKeptForTheThreadsNextCall) {
 
 TEST(Scratch, IsOtherMemoryForACallThatInterruptsAnother) {
     constexpr std::size_t depth = 20;
-    const char stack[depth] = {};  // it grows downwards
+    const void* const stack[depth] = {};  // it grows downwards
     std::vector<ScratchMemory> calls;
     for (std::size_t i = 0; i < depth; ++i) {
         calls.push_back(blas::acquire_scratch(stack + depth - 1 - i, megabyte, limit));
@@ -81,13 +81,25 @@ TEST(Scratch, IsOtherMemoryForACallThatInterruptsAnother) {
 
 TEST(Scratch, IsThatOfCallsThatWereLeftByAJump) {
     std::thread([] {
-        const char stack[1000] = {};
+        const void* const stack[1000] = {};
         std::set<const float*> found;
-        for (const char& user : stack) found.insert(blas::acquire_scratch(&user, megabyte, limit).data);
+        for (const void* const& user : stack) found.insert(blas::acquire_scratch(&user, megabyte, limit).data);
         EXPECT_LE(found.size(), 8U);
         found.clear();
         for (int i = 0; i < 1000; ++i) found.insert(blas::acquire_scratch(&stack[999], megabyte, limit).data);
         EXPECT_EQ(found.size(), 1U);
+    }).join();
+}
+
+TEST(Scratch, OfARunningCallOnTheStackOfAFiberIsLeftToIt) {
+    std::thread([] {
+        const void* stack[100];
+        std::set<const float*> found;
+        for (const void*& user : stack) {
+            user = &user;
+            found.insert(blas::acquire_scratch(&user, megabyte, limit).data);
+        }
+        EXPECT_EQ(found.size(), 100U);
     }).join();
 }
 
@@ -98,7 +110,7 @@ struct SlowHelpers : blas::HelperThreads {
 
 TEST(Scratch, IsOtherMemoryWhileThreadsOfACallThatWasLeftAreAtWork) {
     std::thread([] {
-        const char user = 0;
+        const void* const user = nullptr;
         SlowHelpers helpers{
             {[](blas::HelperThreads& self) { return static_cast<SlowHelpers&>(self).refusals-- == 0; }}, 2};
         const ScratchMemory left = blas::acquire_scratch(&user, megabyte, limit);

@@ -1,7 +1,9 @@
 // Makes products that are large enough for several threads where a thread that the program has not started may do
 // harm. Prints ok if all went as on one thread.
 //
-//   helper_threads ids|malloc|trap|flags|count
+//   helper_threads first|locale|ids|malloc|trap|flags|count
+//     first   the process's first product, a small one, is in a signal handler that may have interrupted malloc
+//     locale  the same with setlocale
 //     ids     another thread sets its ids meanwhile, for which glibc signals all threads
 //     malloc  in a signal handler that may have interrupted malloc
 //     trap    an overflow raises SIGFPE, whose handler leaves the product by siglongjmp
@@ -10,6 +12,7 @@
 
 #define _GNU_SOURCE
 #include <fenv.h>
+#include <locale.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -24,6 +27,7 @@
 enum { n = 200 };
 static float a[n * n], b[n * n], c[n * n];
 static volatile sig_atomic_t in_handlers;
+static blas_int size_in_handlers = n;
 static sigjmp_buf outside;
 
 static void multiply_size(blas_int size) {
@@ -41,11 +45,18 @@ static void* multiply_often(void* done) {
 
 static void multiply_in_handler(int number) {
     (void)number;
-    multiply();
+    multiply_size(size_in_handlers);
     ++in_handlers;
 }
 
 static void leave(int number) { siglongjmp(outside, number); }
+
+static int interrupt_setlocale(void) {
+    signal(SIGALRM, multiply_in_handler);
+    ualarm(100, 0);  // the first call of setlocale reads a file
+    for (int i = 0; in_handlers < 1 || i % 4 != 0; ++i) setlocale(LC_ALL, i % 2 == 0 ? "C.UTF-8" : "C");
+    return 1;
+}
 
 static int set_ids(void) {
     volatile int done = 0;
@@ -71,7 +82,7 @@ static int interrupt_malloc(void) {
     const struct itimerval often = {{0, 2000}, {0, 2000}}, never = {{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &often, NULL);
     void* memory[256] = {0};
-    for (unsigned i = 0; in_handlers < 20; i = i * 1664525U + 1013904223U) {
+    for (unsigned i = 0; in_handlers < (size_in_handlers == n ? 20 : 3); i = i * 1664525U + 1013904223U) {
         void** const one = &memory[i >> 24];
         free(*one);
         *one = malloc(1100 + (i >> 8) % 3000);
@@ -127,8 +138,13 @@ int main(int argc, char** argv) {
     const char* const part = argc == 2 ? argv[1] : "";
     const int overflows = strcmp(part, "trap") == 0 || strcmp(part, "flags") == 0;
     for (int i = 0; i < n * n; ++i) b[i] = overflows && i / n == n - 1 ? 3e38f : 1, a[i] = 1;
-    multiply_size(8);  // the settings are read here
+    if (strcmp(part, "first") == 0 || strcmp(part, "locale") == 0)
+        size_in_handlers = 8;
+    else
+        multiply_size(8);  // the settings are read here
     const int good = strcmp(part, "ids") == 0      ? set_ids()
+                     : strcmp(part, "first") == 0  ? interrupt_malloc()
+                     : strcmp(part, "locale") == 0 ? interrupt_setlocale()
                      : strcmp(part, "malloc") == 0 ? interrupt_malloc()
                      : strcmp(part, "trap") == 0   ? trap()
                      : strcmp(part, "flags") == 0  ? keeps_flags()
