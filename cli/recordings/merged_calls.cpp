@@ -300,6 +300,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         process.calls += counters.calls;
         process.host_ns += counters.total_ns;
         if (counters.timed_calls < counters.calls) process.sampled_ns += counters.total_ns;
+        process.has_untimed_rows |= counters.timed_calls == 0;
         process.has_gpu_calls |= row != nullptr && row->decision.call.device == policy::Device::cuda;
         if (row != nullptr && row->decision.call.device == policy::Device::cuda && !rows_[index].is_kernel())
             add_counters(process.gpus[row->decision.call.device_index], counters);
@@ -321,6 +322,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         calls_left_open_ += process.uncounted_calls;
     }
     if (opened_ns_ == 0 || process.facts.opened_ns < opened_ns_) opened_ns_ = process.facts.opened_ns;
+    process.is_damaged = !recording.problems().empty();
     processes_.push_back(std::move(process));
 }
 

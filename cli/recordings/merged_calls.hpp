@@ -145,10 +145,12 @@ struct MergedProcess {
     record::RecordingFacts facts;
     record::RecordingState state = record::RecordingState::unknown;
     EnvironmentFacts environment;
-    std::uint64_t calls = 0;       ///< number of calls that pass the filter
-    std::uint64_t host_ns = 0;     ///< total time of these calls
-    std::uint64_t sampled_ns = 0;  ///< total time of the rows in which not all calls were timed
-    bool has_gpu_calls = false;    ///< some of the calls ran on a GPU
+    std::uint64_t calls = 0;        ///< number of calls that pass the filter
+    std::uint64_t host_ns = 0;      ///< total time of these calls
+    std::uint64_t sampled_ns = 0;   ///< total time of the rows in which not all calls were timed
+    bool has_untimed_rows = false;  ///< there are rows in which no call was timed, such as those of XLA
+    bool has_gpu_calls = false;     ///< some of the calls ran on a GPU
+    bool is_damaged = false;        ///< the recording has errors, so calls may be missing
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedSettingsChange> changes;
     std::uint64_t lost_changes = 0;  ///< number of older changes of settings that the recording no longer has
