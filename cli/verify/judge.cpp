@@ -304,7 +304,7 @@ VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingPro
         judge_process(process, continues_after_reload(process, calls.processes()), verified);
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
-        verified.add_doubt("no calls were recorded");
+        verified.add_doubt("no recording has calls");
     else if (!options.accumulate.empty() && verified.half_calls == 0 && !calls.processes().empty())
         verified.add_doubt("no half products were recorded");
     const auto asks_onednn = [](const MergedProcess& process) { return process.objects.ask_onednn; };
