@@ -191,13 +191,14 @@ struct CallSum {
     std::uint64_t host_ns = 0;
     std::uint64_t timed_calls = 0;
     bool is_estimate = false;  ///< `host_ns` is an estimate because not all calls were timed
+    bool is_part = false;      ///< `host_ns` lacks rows in which no call was timed, such as those of XLA
     double work = 0;           ///< floating-point operations of the calls for which they are known
 
     /// Adds calls of `flops` operations each; a negative number means unknown.
     void add(const record::RecordedCounters& counters, double flops = -1);
     void add(const CallSum& others);
     double sort_key(RowOrder order) const;
-    /// Returns the total duration as text: `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
+    /// Returns the total duration as text: `1.3 s`, `~1.3 s` for an estimate, `>1.3 s` for a part, or `not timed`.
     std::string time_text() const;
 };
 

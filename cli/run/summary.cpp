@@ -47,17 +47,17 @@ std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
 
 /// Returns a line with the time that the program ran, and the share of this time that its products took. The time of
 /// the products is added up over threads and processes.
-std::string time_text(const MergedCalls& calls, std::int64_t program_ns) {
-    const CallSum total = calls.total();
+std::string time_text(const CallSum& total, std::int64_t program_ns) {
     const auto whole = static_cast<std::uint64_t>(std::max<std::int64_t>(program_ns, 1));
     const std::string duration = duration_text(static_cast<double>(whole));
     if (total.timed_calls == 0)
         return fmt::format("The program ran for {}. Its recorded products were not timed.\n", duration);
-    const std::string share =
-        total.host_ns <= whole ? share_text(total.host_ns, whole) + " of that" : "more than that";
+    const std::string share = total.host_ns <= whole
+                                  ? (total.is_part ? "at least " : "") + share_text(total.host_ns, whole) + " of that"
+                                  : "more than that";
     return fmt::format(
-        "The program ran for {}. Its recorded products{} took {} on the host, added up over threads: {}.\n", duration,
-        calls.xla_products() > 0 ? ", without those of XLA," : "", total.time_text(), share);
+        "The program ran for {}. Its recorded products took {} on the host, added up over threads: {}.\n", duration,
+        total.time_text(), share);
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ std::string RunSummary::summarize(const std::vector<std::string>& recordings, co
         text += report_table(
             calls, {.max_rows = 5, .how_to_see_more = how_to_see_more(recordings), .leaves_out_vectors = true},
             STDERR_FILENO);
-        text += '\n' + time_text(calls, program_ns);
+        text += '\n' + time_text(calls.total(), program_ns);
         if (!bypasses_.empty())
             text += fmt::format("These libraries were loaded but are not covered: {}\n", bypasses_);
     }
