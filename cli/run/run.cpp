@@ -246,8 +246,9 @@ std::string no_calls_line(const std::string& bypasses, const ProgramEnd& ended) 
 
 std::string no_recording_line(const std::string& log_path) {
     return fmt::format(
-        "no recording was found at {}: the program recorded elsewhere, could not record, or made no matrix product "
-        "that is seen",
+        "no recording was found at {}: the program recorded elsewhere, could not record, removed its recording, or "
+        "made "
+        "no matrix product that is seen",
         policy::quoted_path(log_path));
 }
 
@@ -294,12 +295,13 @@ int become_program(const ProgramLaunch& launch) {
 /// Explains why the program left no recording. If it is certain that no call was seen, makes an empty recording,
 /// which fails if the program's own recording may have failed, too.
 std::string no_recording_text(const ProgramLaunch& launch, const RunSummary& summary, const RunChildrenFile& children,
-                              const ProgramEnd& ended) {
+                              const RunEnding& ending, const ProgramEnd& ended) {
     const bool is_own = launch.policy.log_path.empty();  // the recording is kept in .fp32shim, or temporary
     const std::string& path = is_own ? summary.log_path() : launch.policy.log_path;
     const bool is_certain =
-        summary.has_temporary_folder() ||
-        (is_log_folder_known(path, launch.facts) && problem_with_log_destination(path, launch.facts).empty());
+        !ending.has_lost_recordings &&
+        (summary.has_temporary_folder() ||
+         (is_log_folder_known(path, launch.facts) && problem_with_log_destination(path, launch.facts).empty()));
     if (is_certain && (is_own || !launch.options.log.empty())) {
         record::ProcessFacts facts = launch.facts;
         facts.run = children.run_number();
@@ -342,7 +344,7 @@ void print_summary(const ProgramLaunch& launch, RunSummary& summary, const RunCh
             asked));
     if (!launch.unseen.text.empty())
         return;  // a message before the start has already said that nothing would be seen
-    if (recordings.empty()) print_run_message(no_recording_text(launch, summary, children, ended));
+    if (recordings.empty()) print_run_message(no_recording_text(launch, summary, children, ending, ended));
     if (const std::string line = unseen_children_line(children.read_children()); !line.empty())
         print_run_message(line);
     if (const std::string line = still_running_line(ending); !line.empty()) print_run_message(line);

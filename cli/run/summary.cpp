@@ -18,6 +18,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/recordings.hpp"
+#include "cli/recordings/run_members.hpp"
 #include "cli/report/tables.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/verify/bypasses.hpp"
@@ -107,6 +108,9 @@ RunEnding RunSummary::run_ending(const RunChildrenFile& children, const record::
         std::error_code error;
         return std::filesystem::equivalent(path, children.path(), error);
     });
+    const auto file = read_run_member(ending.children_file);
+    ending.has_lost_recordings =
+        children.is_awaited() && ending.recordings.empty() && (!file || file->run_recordings > 0);
     return ending;
 }
 

@@ -109,6 +109,12 @@ def test_the_last_run_is_the_last_one_even_if_the_clock_was_set_back(tmp_path):
     assert len(kept(tmp_path)) == MOST and not first.exists()
 
 
+@pytest.mark.parametrize("files", [".fp32shim/*/*[0-9].fp32rec", ".fp32shim/*/*"])
+def test_a_run_whose_recording_was_removed_is_not_called_one_without_products(tmp_path, files):
+    result = run(tmp_path, "--", "sh", "-c", f"{PRODUCT} && rm {files}")
+    assert "no recording was found at" in result.stderr and "no matrix product was recorded" not in result.stderr
+
+
 def test_the_calls_of_a_run_are_followed_as_it_goes_on(tmp_path):
     process = start(tmp_path, "--level", "calls", "--", "sh", "-c", f"{PRODUCT}; read line; {PRODUCT}")
     process.stdout.readline()

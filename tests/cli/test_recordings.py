@@ -664,6 +664,13 @@ def test_verify_shows_refutes_or_cannot_tell(tmp_path, calls, at_least, status):
     assert fp32shim("verify", "--at-least", at_least, tmp_path).returncode == status
 
 
+def test_a_product_without_elements_or_terms_has_no_other_order(tmp_path):
+    calls = [f"cblas_sgemm:{size}:native:fp32:as_requested:1" for size in ("0x4x4", "4x4x0", "8")]
+    log = make_recording(tmp_path / "a.fp32rec", "summary", "--one-thread", *calls)
+    result = fp32shim("verify", "--reproducible", log)
+    assert result.stdout.startswith("Violated: 1 of 3 calls in 1 recording ran in another order."), result.stdout
+
+
 def test_verify_lets_bf16x9_pass_where_that_is_said(tmp_path):
     make_recording(tmp_path / "a.fp32rec", "summary", "cublasSgemm_v2:9:bf16x9:bf16x9:as_requested:2")
     assert fp32shim("verify", "--at-least", "fp32", "--allow-bf16x9", tmp_path).returncode == 0
