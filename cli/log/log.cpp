@@ -109,8 +109,8 @@ std::vector<LogEntryReader> open_sources(const std::vector<std::string>& paths, 
     return sources;
 }
 
-/// A process that cannot be seen from here counts as ended if it has recorded nothing for this long. It may have been
-/// killed, which no file of another machine tells.
+/// A process that cannot be seen from here is not followed if it has timed no call for this long. It may have been
+/// killed, which no file of another machine tells. Calls that are not timed have no time in the recording.
 constexpr std::int64_t longest_silence_ns = 3'600'000'000'000;
 
 bool is_silent(const record::RecordingReader& recording) {
@@ -132,8 +132,8 @@ void follow(LogEntryReader& source, LogWriter& writer) {
             say("log", fmt::format("{}: it cannot be seen from this machine, container or PID namespace whether its "
                                    "process still runs; {}",
                                    source.path(),
-                                   is_given_up ? "not following it, since it has recorded no call for an hour"
-                                               : "following until it notes its end, records no call for an hour, or "
+                                   is_given_up ? "not following it, since it has timed no call for an hour"
+                                               : "following until it notes its end, times no call for an hour, or "
                                                  "until Ctrl-C"));
         const bool is_last = !source.read_again() || has_ended;
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last) {

@@ -543,7 +543,7 @@ def test_follow_goes_on_if_it_cannot_see_whether_the_process_still_runs(tmp_path
             assert following.returncode == 0
 
 
-def test_follow_ends_if_a_process_that_cannot_be_seen_has_recorded_nothing_for_an_hour(tmp_path):
+def test_follow_ends_if_a_process_that_cannot_be_seen_has_timed_no_call_for_an_hour(tmp_path):
     process = live_recording(tmp_path / "a.fp32rec", "calls", TF32)
     process.kill()
     process.communicate()
@@ -555,7 +555,7 @@ def test_follow_ends_if_a_process_that_cannot_be_seen_has_recorded_nothing_for_a
         file.write(struct.pack("<q", start - 2 * 3600 * 10**9))
     result = fp32shim("log", "--follow", "--format", "csv", tmp_path / "a.fp32rec", timeout=600)
     assert result.returncode == 0 and len(result.stdout.splitlines()) > 1
-    assert result.stderr.count("it has recorded no call for an hour") == 1, result.stderr
+    assert result.stderr.count("it has timed no call for an hour") == 1, result.stderr
 
 
 def test_a_killed_process_that_cannot_be_seen_has_ended_if_its_run_noted_the_end(tmp_path):
