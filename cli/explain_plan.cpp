@@ -39,6 +39,10 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     if (runs_in_fixed_order(function.product(), policy))
         planned.words = fmt::format("computed by the shim, in {} and in a fixed order",
                                     is_double(function.product().dtype) ? "float64" : "float32");
+    else if (treated.rounds && policy.cpu_mode == policy::CpuMode::accelerate &&
+             function.product().operation == blas::Operation::trmm)
+        planned = {.outcome = {policy::native_format(call.dtype), policy::Reason::slower_in_bf16},
+                   .words = std::string(format_words(policy::native_format(call.dtype), call.device))};
     else if (treated.rounds && policy.cpu_mode == policy::CpuMode::accelerate)
         planned.words =
             "computed by the shim on BF16 units, if the processor has them and they are faster for all of its sizes; "

@@ -84,7 +84,7 @@ bool warn_no_fingerprints(const std::string& argument, const DiffSide& side) {
                                 counted(side.calls.calls_before_filter(), "call")));
         return true;
     }
-    const std::string why = side.calls.total().calls == 0 ? "no product was recorded"
+    const std::string why = side.calls.total().calls == 0 ? "it has no recorded product"
                             : side.lost > 0 ? fmt::format("no room was left for {}; raise [log] max_size",
                                                           counted(side.lost, "fingerprint"))
                                             : fmt::format(

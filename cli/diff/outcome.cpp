@@ -6,6 +6,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <sstream>
+#include <tuple>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
@@ -121,19 +122,19 @@ std::string change_text(std::uint64_t before, std::uint64_t after, std::string (
     return result;
 }
 std::string calls_text(double calls) { return count_text(static_cast<std::uint64_t>(calls)); }
-std::string time_text(double ns) { return duration_text(ns); }
+/// Returns the change of the time that calls took; empty if none of them was timed in one of the runs.
+std::string time_change_text(const CallTotals& a, const CallTotals& b) {
+    const bool is_known = (a.calls == 0 || a.timed_calls > 0) && (b.calls == 0 || b.timed_calls > 0);
+    return is_known ? change_text(a.host_ns, b.host_ns, [](double ns) { return duration_text(ns); }) : "";
+}
 
 TextTable sides_table(const DiffOutcome& outcome) {
     TextTable table({{""}, {"calls", true}, {"host time", true}, {"ran at", false, 8}, {"program", false, 20}});
     const CallTotals a(outcome.a.calls), b(outcome.b.calls);
-    const auto add = [&](std::string name, const CallTotals& calls, const DiffSide& side) {
-        table.add({std::move(name), count_text(calls.calls), calls.time_text(), calls.formats_text(),
-                   short_text(command_of(side))});
-    };
-    add("A", a, outcome.a);
-    add("B", b, outcome.b);
-    table.add(
-        {"change", change_text(a.calls, b.calls, calls_text), change_text(a.host_ns, b.host_ns, time_text), "", ""});
+    for (const auto& [name, calls, side] : {std::tuple("A", &a, &outcome.a), std::tuple("B", &b, &outcome.b)})
+        table.add({name, count_text(calls->calls), calls->time_text(), calls->formats_text(),
+                   short_text(command_of(*side))});
+    table.add({"change", change_text(a.calls, b.calls, calls_text), time_change_text(a, b), "", ""});
     return table;
 }
 
@@ -165,8 +166,7 @@ LimitedTable changes_table(const CallComparison& changes, std::size_t top) {
     TextTable table(std::move(columns));
     for (const ComparedGroup& group : first_of(changes.groups, top)) {
         std::vector<std::string> cells = {count_text(group.a.calls), count_text(group.b.calls), group.a.time_text(),
-                                          group.b.time_text(),
-                                          change_text(group.a.host_ns, group.b.host_ns, time_text)};
+                                          group.b.time_text(), time_change_text(group.a, group.b)};
         for (const std::string& key : group.keys) cells.push_back(key.empty() ? "-" : key);
         cells.push_back(ran_text(group));
         table.add(std::move(cells));

@@ -138,7 +138,7 @@ std::string options_of(const record::StartEvent& start) {
 /// least one run must have none.
 std::string no_results_sentence(const DiffOutcome& outcome) {
     if (outcome.a.calls.calls_before_filter() == 0 && outcome.b.calls.calls_before_filter() == 0)
-        return "Nothing was compared, because neither run recorded a product";
+        return "Nothing was compared, because neither A nor B has a recorded product";
     std::string lacking, unselected;
     for (const auto& [name, side] : {std::pair("A", &outcome.a), std::pair("B", &outcome.b)}) {
         if (side->fingerprint_count() > 0) continue;

@@ -56,7 +56,8 @@ Function driver_function(void* library, const char* name) {
 /// `cuda` and `devices`.
 Message ask_driver(const Message&) {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return {{"problem", "no NVIDIA driver"}};
+    if (library == nullptr)
+        return {{"problem", module_version().empty() ? "no NVIDIA driver" : "no libcuda.so.1, the driver's library"}};
     using Ask = int (*)(int*);
     const auto initialise = driver_function<int (*)(unsigned int)>(library, "cuInit");
     const auto get_version = driver_function<Ask>(library, "cuDriverGetVersion");

@@ -202,8 +202,9 @@ void judge_audit(const policy::Policy& policy, std::vector<Finding>& findings) {
     if (policy.audit_sample == 0 || policy.log_path.ends_with(".fp32rec")) return;
     const std::string value = value_of_variable("FP32_MATMUL_AUDIT");
     findings.push_back({value.empty() ? "[audit] of the policy" : "FP32_MATMUL_AUDIT=" + value,
-                        "nothing is audited, because errors are kept only in recordings",
-                        "set FP32_MATMUL_LOG=NAME.fp32rec"});
+                        "with a plain preload nothing is audited, because errors are kept only in recordings",
+                        policy.log_path.empty() ? "FP32_MATMUL_LOG=NAME.fp32rec, or fp32shim run without --quiet"
+                                                : "set FP32_MATMUL_LOG=NAME.fp32rec"});
 }
 
 /// Reports libraries in LD_AUDIT that define `…_pltenter`. With such a library, the shim may see the loader as the

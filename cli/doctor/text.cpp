@@ -116,10 +116,10 @@ std::string program_text(const ExaminedProgram& program) {
     }
     if (others > 0) {
         constexpr std::size_t max_names = 5;
-        text +=
-            line("", fmt::format("{}{} {}: {}", others, others < program.processes.size() ? " other" : "",
-                                 others == 1 ? "process that multiplies nothing" : "processes that multiply nothing",
-                                 listed(names_of_others, max_names)));
+        text += line("", fmt::format("{}{} {}: {}", others, others < program.processes.size() ? " other" : "",
+                                     others == 1 ? "process in which nothing is known to multiply"
+                                                 : "processes in which nothing is known to multiply",
+                                     listed(names_of_others, max_names)));
     }
     return text;
 }

@@ -39,8 +39,8 @@ constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
 /// If the disk has less free space than this, no run is kept, because the program may need the space.
 constexpr std::uint64_t least_free_bytes = std::uint64_t{1} << 28;
 
-/// Returns true for the name of a run's folder, which consists of the run's start time to the millisecond and its
-/// process id.
+/// Returns true for the name of a run's folder, which consists of the run's start time to the millisecond (or the
+/// time of the run before it, if that is later) and its process id.
 bool is_run_name(std::string_view name) {
     constexpr std::string_view form = "0000-00-00T000000.000Z-0";
     for (std::size_t i = 0; i < name.size(); ++i) {
@@ -105,8 +105,9 @@ struct KeptRunFolder {
         constexpr std::size_t longest = 80;
         const auto opened = record::RecordingReader::open(path);
         const std::string command = opened.reader ? opened.reader->facts().process.command : opened.error;
-        return fmt::format("{}{}, {} ago", command.substr(0, longest), command.size() > longest ? "…" : "",
-                           duration_text(static_cast<double>(std::max<std::int64_t>(now_ns() - first_ns, 0))));
+        const std::int64_t age = now_ns() - first_ns;  // negative if the clock was set back
+        return fmt::format("{}{}{}", command.substr(0, longest), command.size() > longest ? "…" : "",
+                           age < 0 ? "" : fmt::format(", {} ago", duration_text(static_cast<double>(age))));
     }
 
     /// Returns true if the `fp32shim run` that created the folder still waits for its program.
@@ -147,6 +148,16 @@ std::vector<std::string> names_of_runs(const UserOwnedFolder& all) {
     for (UserOwnedFolder::FolderEntry& entry : all.list_entries(is_run_name)) names.push_back(std::move(entry.name));
     std::ranges::sort(names);
     return names;
+}
+
+/// Returns the time of a run's name with its number one larger. The result may have 60 seconds or more.
+std::string time_after(std::string time) {
+    for (auto digit = time.rbegin(); digit != time.rend(); ++digit) {
+        if (*digit < '0' || *digit > '9') continue;
+        *digit = *digit == '9' ? '0' : static_cast<char>(*digit + 1);
+        if (*digit != '0') break;
+    }
+    return time;
 }
 
 /// Removes ended runs, the oldest first, until there is room for another run. Returns an empty text if there is room,
@@ -209,6 +220,9 @@ NewRunFolder make_run_folder() {
     if (!all.contains(".gitignore")) all.replace_file(".gitignore", fmt::format(".gitignore.{}", getpid()), "*\n");
     std::string time = timestamp(now_ns()).substr(0, std::strlen("2026-11-29T10:15:00.123"));
     std::erase(time, ':');
+    // The order of the names is that of the runs, even if the clock was set back.
+    if (const auto names = names_of_runs(all); !names.empty() && names.back().substr(0, time.size()) >= time)
+        time = time_after(names.back().substr(0, time.size()));
     const std::string name = fmt::format("{}Z-{}", time, getpid());
     kept.path = fmt::format("{}/{}", runs_folder, name);
     std::array<char, record::path_capacity> absolute, scratch;

@@ -18,6 +18,7 @@
 #include "cli/kept_runs/kept_runs.hpp"
 #include "cli/log/source.hpp"
 #include "cli/log/writers.hpp"
+#include "cli/output/moment.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
@@ -108,6 +109,16 @@ std::vector<LogEntryReader> open_sources(const std::vector<std::string>& paths, 
     return sources;
 }
 
+/// A process that cannot be seen from here is not followed if it has timed no call for this long. It may have been
+/// killed, which no file of another machine tells. Calls that are not timed have no time in the recording.
+constexpr std::int64_t longest_silence_ns = 3'600'000'000'000;
+
+bool is_silent(const record::RecordingReader& recording) {
+    std::int64_t last = recording.facts().opened_ns;
+    for (const auto& entry : recording.counters()) last = std::max(last, entry.counters.last_ns);
+    return now_ns() - last > longest_silence_ns;
+}
+
 void follow(LogEntryReader& source, LogWriter& writer) {
     for (bool is_said = false;;) {
         // The state of the process is read before the recording. If the process has ended by then, it records nothing
@@ -115,11 +126,15 @@ void follow(LogEntryReader& source, LogWriter& writer) {
         const record::RecordingState state = source.recording().state();
         const bool may_run = state == record::RecordingState::unknown && source.recording().facts().exited_ns == 0 &&
                              !notes_end_of_run(source.path());
-        const bool has_ended = state != record::RecordingState::live && !may_run;
-        if (may_run && !std::exchange(is_said, true))
-            say("log", source.path() +
-                           ": it cannot be seen from this machine, container or PID namespace whether its "
-                           "process still runs; following until it notes its end, or until Ctrl-C");
+        const bool is_given_up = may_run && is_silent(source.recording());
+        const bool has_ended = (state != record::RecordingState::live && !may_run) || is_given_up;
+        if (is_given_up || (may_run && !std::exchange(is_said, true)))
+            say("log", fmt::format("{}: it cannot be seen from this machine, container or PID namespace whether its "
+                                   "process still runs; {}",
+                                   source.path(),
+                                   is_given_up ? "not following it, since it has timed no call for an hour"
+                                               : "following until it notes its end, times no call for an hour, or "
+                                                 "until Ctrl-C"));
         const bool is_last = !source.read_again() || has_ended;
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last)
             while (source.next_entry_time())

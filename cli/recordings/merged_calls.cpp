@@ -192,12 +192,13 @@ void CallSum::add(const record::RecordedCounters& counters, double flops) {
     host_ns += counters.total_ns;
     timed_calls += counters.timed_calls;
     is_estimate |= counters.timed_calls != 0 && counters.timed_calls < counters.calls;
+    is_part |= counters.timed_calls == 0 && counters.calls > 0;
     work += std::max(flops, 0.0) * static_cast<double>(counters.calls);
 }
 
 std::string CallSum::time_text() const {
     if (calls != 0 && timed_calls == 0) return "not timed";
-    return duration_text(static_cast<double>(host_ns), is_estimate);
+    return (is_part ? ">" : "") + duration_text(static_cast<double>(host_ns), is_estimate);
 }
 
 void CallSum::add(const CallSum& others) {
@@ -205,6 +206,7 @@ void CallSum::add(const CallSum& others) {
     host_ns += others.host_ns;
     timed_calls += others.timed_calls;
     is_estimate |= others.is_estimate;
+    is_part |= others.is_part;
     work += others.work;
 }
 
@@ -299,6 +301,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         process.calls += counters.calls;
         process.host_ns += counters.total_ns;
         if (counters.timed_calls < counters.calls) process.sampled_ns += counters.total_ns;
+        process.has_untimed_rows |= counters.timed_calls == 0;
         process.has_gpu_calls |= row != nullptr && row->decision.call.device == policy::Device::cuda;
         if (row != nullptr && row->decision.call.device == policy::Device::cuda && !rows_[index].is_kernel())
             add_counters(process.gpus[row->decision.call.device_index], counters);
@@ -320,6 +323,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         calls_left_open_ += process.uncounted_calls;
     }
     if (opened_ns_ == 0 || process.facts.opened_ns < opened_ns_) opened_ns_ = process.facts.opened_ns;
+    process.is_damaged = !recording.problems().empty();
     processes_.push_back(std::move(process));
 }
 

@@ -145,10 +145,12 @@ struct MergedProcess {
     record::RecordingFacts facts;
     record::RecordingState state = record::RecordingState::unknown;
     EnvironmentFacts environment;
-    std::uint64_t calls = 0;       ///< number of calls that pass the filter
-    std::uint64_t host_ns = 0;     ///< total time of these calls
-    std::uint64_t sampled_ns = 0;  ///< total time of the rows in which not all calls were timed
-    bool has_gpu_calls = false;    ///< some of the calls ran on a GPU
+    std::uint64_t calls = 0;        ///< number of calls that pass the filter
+    std::uint64_t host_ns = 0;      ///< total time of these calls
+    std::uint64_t sampled_ns = 0;   ///< total time of the rows in which not all calls were timed
+    bool has_untimed_rows = false;  ///< there are rows in which no call was timed, such as those of XLA
+    bool has_gpu_calls = false;     ///< some of the calls ran on a GPU
+    bool is_damaged = false;        ///< the recording has errors, so calls may be missing
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedSettingsChange> changes;
     std::uint64_t lost_changes = 0;  ///< number of older changes of settings that the recording no longer has
@@ -189,13 +191,14 @@ struct CallSum {
     std::uint64_t host_ns = 0;
     std::uint64_t timed_calls = 0;
     bool is_estimate = false;  ///< `host_ns` is an estimate because not all calls were timed
+    bool is_part = false;      ///< `host_ns` lacks rows in which no call was timed, such as those of XLA
     double work = 0;           ///< floating-point operations of the calls for which they are known
 
     /// Adds calls of `flops` operations each; a negative number means unknown.
     void add(const record::RecordedCounters& counters, double flops = -1);
     void add(const CallSum& others);
     double sort_key(RowOrder order) const;
-    /// Returns the total duration as text: `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
+    /// Returns the total duration as text: `1.3 s`, `~1.3 s` for an estimate, `>1.3 s` for a part, or `not timed`.
     std::string time_text() const;
 };
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/output/moment.hpp"
+#include "cli/recordings/filter.hpp"
 #include "cli/report/tables.hpp"
 #include "policy/policy.hpp"
 
@@ -205,7 +206,9 @@ std::string lost_audits_text(const MergedCalls& calls) {
 
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
     const std::string table = text_of(first_nonfinite_table(calls, limits.max_rows), limits, stream);
-    if (!table.empty() || calls.calls_searched_for_nonfinite() == 0) return table;
+    const bool sees_all =
+        (calls.filter() == nullptr || calls.filter()->is_empty()) && lost_audits_text(calls).empty();
+    if (!table.empty() || calls.calls_searched_for_nonfinite() == 0 || !sees_all) return table;
     return fmt::format("{} searched, none found\n", counted(calls.calls_searched_for_nonfinite(), "call"));
 }
 

@@ -75,9 +75,11 @@ std::string encoded_path(std::string_view path) {
 /// this folder, because reviewers' tools find the files of a checkout in this way. Otherwise it is absolute.
 Json artifact_location(const std::string& path) {
     std::error_code error;
-    const std::filesystem::path file(path), folder = std::filesystem::current_path(error);
+    // `python3 ../train.py` is recorded with `..` in its path, which viewers compare with the names in a checkout.
+    const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
+    const std::filesystem::path folder = std::filesystem::current_path(error);
     const std::filesystem::path inside = file.is_relative() ? file : file.lexically_relative(folder);
-    if (inside.empty() || *inside.begin() == "..") return {{"uri", "file://" + encoded_path(path)}};
+    if (inside.empty() || *inside.begin() == "..") return {{"uri", "file://" + encoded_path(file.string())}};
     return {{"uri", encoded_path(inside.string())}, {"uriBaseId", "%SRCROOT%"}};
 }
 

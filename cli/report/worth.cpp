@@ -16,7 +16,6 @@
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/filter.hpp"
 #include "cli/report/report_formats.hpp"
 #include "shim/table/functions.hpp"
 
@@ -48,8 +47,8 @@ struct UnknownShareReason {
 };
 constexpr UnknownShareReason no_share_reasons[] = {
     {"wall_time", "start or end is not recorded (still running, killed, or another recording followed)"},
-    {"all_calls", "the recording lacks calls"},
-    {"all_times", "not all short calls were timed"},
+    {"all_calls", "the recording lacks calls, or is damaged"},
+    {"all_times", "not all calls were timed"},
     {"run_times", "products ran on a GPU, and the host times only their launch"}};
 enum UnknownShareIndex : std::uint8_t { no_wall_time, incomplete, sampled, on_gpu };
 
@@ -100,10 +99,10 @@ struct PossibleGain {
 
 std::optional<UnknownShareIndex> why_no_share(const MergedProcess& process) {
     if (process.facts.wall_ns() <= 0) return no_wall_time;
-    if (process.uncounted_calls > 0) return incomplete;
+    if (process.uncounted_calls > 0 || process.is_damaged) return incomplete;
     if (process.has_gpu_calls) return on_gpu;
-    const bool is_sampled =
-        static_cast<double>(process.sampled_ns) > max_sampled * static_cast<double>(process.host_ns);
+    const bool is_sampled = process.has_untimed_rows || static_cast<double>(process.sampled_ns) >
+                                                            max_sampled * static_cast<double>(process.host_ns);
     return is_sampled ? std::optional(sampled) : std::nullopt;
 }
 
@@ -155,18 +154,20 @@ std::string processes_text(std::uint64_t count) {
 
 std::string factor_text(double factor) { return fmt::format("{:.{}f}", factor, factor < 10 ? 1 : 0); }
 
-std::string percent_text(double share) { return fmt::format("{:.1f}%", 100 * share); }
+std::string percent_text(double share) {
+    return share > 0 && share < 0.0005 ? "<0.1%" : fmt::format("{:.1f}%", 100 * share);
+}
 
 /// Returns the largest factor by which a process could become faster if its products took no time and nothing else
 /// changed. `share` is the share of products in its time. From a share of 1 or more no bound follows: infinity.
 double largest_gain(double share) { return share < 1 ? 1 / (1 - share) : std::numeric_limits<double>::infinity(); }
 
-std::string share_text(const PossibleGain& worth, std::string_view products) {
+std::string share_text(const PossibleGain& worth) {
     const bool is_one = worth.processes == 1;
     const std::string shares = is_one ? percent_text(worth.most)
                                       : fmt::format("{} to {}", percent_text(worth.least), percent_text(worth.most));
     std::string text =
-        fmt::format("{} took {} on the host, {} of the wall time of {}", products,
+        fmt::format("These products took {} on the host, {} of the wall time of {}",
                     duration_text(static_cast<double>(worth.host_ns)), shares,
                     is_one ? duration_text(static_cast<double>(worth.wall_ns)) : processes_text(worth.processes));
     const double gain = largest_gain(worth.most);
@@ -199,12 +200,13 @@ std::string gpu_name_text(const GpuGain& gpu) {
     return fmt::format("these ran on another GPU ({})", printable(fmt::format("{}", fmt::join(gpu.names, ", "))));
 }
 
-std::string gpu_text(const GpuGain& gpu, std::string_view products) {
+std::string gpu_text(const GpuGain& gpu) {
     const bool is_one = gpu.gpus == 1, is_all = gpu.samples == gpu.calls;
     const auto time = [](double nanoseconds) { return duration_text(nanoseconds, true); };
     std::string text = fmt::format(
-        "{} took {} on {}, {} of the wall time {}: {}.\nIt is no share of the time in which a GPU was busy.\n",
-        products, duration_text(static_cast<double>(gpu.gpu_ns), !is_all),
+        "These products took {} on {}, {} of the wall time {}: {}.\nIt is no share of the time in which a GPU was "
+        "busy.\n",
+        duration_text(static_cast<double>(gpu.gpu_ns), !is_all),
         is_one ? fmt::format("GPU {}", gpu.device)
                : fmt::format("{} GPUs, where a GPU counts once for each process", count_text(gpu.gpus)),
         is_one ? percent_text(gpu.most) : fmt::format("{} to {}", percent_text(gpu.least), percent_text(gpu.most)),
@@ -328,9 +330,8 @@ PossibleGain possible_gain_of(const MergedCalls& calls) {
 std::string possible_gain_text(const MergedCalls& calls) {
     const PossibleGain worth = possible_gain_of(calls);
     std::string text;
-    const bool is_filtered = calls.filter() != nullptr && !calls.filter()->is_empty();
-    if (worth.processes > 0) text += share_text(worth, is_filtered ? "These calls" : "Products");
-    if (worth.gpu.gpus > 0) text += gpu_text(worth.gpu, is_filtered ? "These calls" : "Products");
+    if (worth.processes > 0) text += share_text(worth);
+    if (worth.gpu.gpus > 0) text += gpu_text(worth.gpu);
     for (std::size_t i = 0; i < std::size(no_share_reasons); ++i)
         if (worth.unknown[i] > 0)
             text += fmt::format("The share of products in {} is not known: {}.\n", processes_text(worth.unknown[i]),

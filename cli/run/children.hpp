@@ -58,6 +58,7 @@ struct RunEnding {
     std::vector<std::string> recordings;            ///< recordings of the run
     std::string children_file;                      ///< file for the children of the run
     std::vector<record::RemainingProcess> running;  ///< other processes of the run that still run
+    bool has_lost_recordings = false;  ///< there is no recording, although processes of the run may have made some
 };
 
 /// Notes the end of the run in each recording that can be written. Removes the file for children if all processes

@@ -245,16 +245,19 @@ std::string no_calls_line(const std::string& bypasses, const ProgramEnd& ended) 
 
 std::string no_recording_line(const std::string& log_path) {
     return fmt::format(
-        "no recording was found at {}: the program recorded elsewhere, could not record, or made no matrix product "
-        "that is seen",
+        "no recording was found at {}: the program recorded elsewhere, could not record, removed its recording, or "
+        "made "
+        "no matrix product that is seen",
         policy::quoted_path(log_path));
 }
 
 /// Writes a recording without calls, for a program that ended before it made a recording. It does not contain the
-/// libraries that the program had loaded.
-void leave_empty_recording(const std::string& path, const policy::Policy& policy, const record::ProcessFacts& facts) {
-    record::Recording::open(path, facts, record::make_start_event(FP32SHIM_VERSION, policy),
-                            {.mode = policy.log_mode, .group = policy.log_group});
+/// libraries that the program had loaded. Returns an error, or an empty text.
+std::string leave_empty_recording(const std::string& path, const policy::Policy& policy,
+                                  const record::ProcessFacts& facts) {
+    return record::Recording::open(path, facts, record::make_start_event(FP32SHIM_VERSION, policy),
+                                   {.mode = policy.log_mode, .group = policy.log_group})
+        .error;
 }
 
 /// The program to start, with the settings and the environment that were decided for it.
@@ -288,20 +291,22 @@ int become_program(const ProgramLaunch& launch) {
         launch.program, replace_by_program(launch.program.path, launch.options.words, launch.environment.entries()));
 }
 
-/// Explains why the program left no recording. If a recording was to be kept and it is certain that no call was seen,
-/// makes an empty recording.
+/// Explains why the program left no recording. If it is certain that no call was seen, makes an empty recording,
+/// which fails if the program's own recording may have failed, too.
 std::string no_recording_text(const ProgramLaunch& launch, const RunSummary& summary, const RunChildrenFile& children,
-                              const ProgramEnd& ended) {
-    const bool is_kept = !summary.kept_folder().empty();
-    const std::string& path = is_kept ? summary.log_path() : launch.policy.log_path;
+                              const RunEnding& ending, const ProgramEnd& ended) {
+    const bool is_own = launch.policy.log_path.empty();  // the recording is kept in .fp32shim, or temporary
+    const std::string& path = is_own ? summary.log_path() : launch.policy.log_path;
     const bool is_certain =
-        summary.has_temporary_folder() ||
-        (is_log_folder_known(path, launch.facts) && problem_with_log_destination(path, launch.facts).empty());
-    if (is_certain && (is_kept || !launch.options.log.empty())) {
+        !ending.has_lost_recordings &&
+        (summary.has_temporary_folder() ||
+         (is_log_folder_known(path, launch.facts) && problem_with_log_destination(path, launch.facts).empty()));
+    if (is_certain && (is_own || !launch.options.log.empty())) {
         record::ProcessFacts facts = launch.facts;
         facts.run = children.run_number();
         facts.run_is_awaited = children.is_awaited();
-        leave_empty_recording(path, launch.policy, facts);
+        if (const std::string error = leave_empty_recording(path, launch.policy, facts); !error.empty())
+            return "what the program multiplied is not known: " + error;
         if (children.is_awaited()) note_run_end(summary.run_ending(children, launch.facts));
     }
     return is_certain ? no_calls_line(summary.bypasses(), ended) : no_recording_line(path);
@@ -338,7 +343,7 @@ void print_summary(const ProgramLaunch& launch, RunSummary& summary, const RunCh
             asked));
     if (!launch.unseen.text.empty())
         return;  // a message before the start has already said that nothing would be seen
-    if (recordings.empty()) print_run_message(no_recording_text(launch, summary, children, ended));
+    if (recordings.empty()) print_run_message(no_recording_text(launch, summary, children, ending, ended));
     if (const std::string line = unseen_children_line(children.read_children()); !line.empty())
         print_run_message(line);
     if (const std::string line = still_running_line(ending); !line.empty()) print_run_message(line);

@@ -15,6 +15,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/recordings.hpp"
+#include "cli/recordings/run_members.hpp"
 #include "cli/report/tables.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/verify/bypasses.hpp"
@@ -49,8 +50,9 @@ std::string time_text(const CallSum& total, std::int64_t program_ns) {
     const std::string duration = duration_text(static_cast<double>(whole));
     if (total.timed_calls == 0)
         return fmt::format("The program ran for {}. Its recorded products were not timed.\n", duration);
-    const std::string share =
-        total.host_ns <= whole ? share_text(total.host_ns, whole) + " of that" : "more than that";
+    const std::string share = total.host_ns <= whole
+                                  ? (total.is_part ? "at least " : "") + share_text(total.host_ns, whole) + " of that"
+                                  : "more than that";
     return fmt::format(
         "The program ran for {}. Its recorded products took {} on the host, added up over threads: {}.\n", duration,
         total.time_text(), share);
@@ -95,6 +97,9 @@ RunEnding RunSummary::run_ending(const RunChildrenFile& children, const record::
         std::error_code error;
         return std::filesystem::equivalent(path, children.path(), error);
     });
+    const auto file = read_run_member(ending.children_file);
+    ending.has_lost_recordings =
+        children.is_awaited() && ending.recordings.empty() && (!file || file->run_recordings > 0);
     return ending;
 }
 

@@ -31,7 +31,8 @@ MeasuredRun measured_run_of(const PlannedRun& planned, const Trial& trial) {
     return measured;
 }
 
-std::string text_of_error(const OutputDistance& distance) {
+std::string text_of_error(const OutputDistance& distance, bool was_lowered = true) {
+    if (distance.problem.empty() && !was_lowered) return "not lowered";
     return distance.problem.empty() ? fmt::format("output error {:.2g}", distance.error) : distance.problem;
 }
 
@@ -147,9 +148,10 @@ std::vector<MeasuredRun> SensitivityRunner::measure_runs(const std::vector<Plann
         for (std::size_t i = begin; i < end; ++i) requests.push_back(open[i]->request);
         const std::vector<Trial> trials = trials_.run_all(requests);
         for (std::size_t i = begin; i < end; ++i) {
-            const Trial& trial = trials[i - begin];
-            known_[open[i]->request] = measured_run_of(*open[i], trial);
-            trials_.report_run(trials_.run_count() - (end - 1 - i), open[i]->text, text_of_error(trial.distance));
+            const MeasuredRun measured = measured_run_of(*open[i], trials[i - begin]);
+            known_[open[i]->request] = measured;
+            trials_.report_run(trials_.run_count() - (end - 1 - i), open[i]->text,
+                               text_of_error(measured, measured.was_lowered));
         }
     }
     std::vector<MeasuredRun> all;

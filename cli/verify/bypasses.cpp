@@ -157,11 +157,11 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
         bypasses.add(
             later_libraries,
             may_run
-                ? "libraries that were loaded later are not known: the process was killed, ended by its own system "
-                  "call, not through the C library, or still runs, which cannot be seen from this machine, "
-                  "container or PID namespace"
-                : "libraries that were loaded near its end are not known: the process was killed, or ended by its "
-                  "own system call, not through the C library",
+                ? "libraries that were loaded later are not known: the process was killed, became another program by "
+                  "exec, ended by its own system call, not through the C library, or still runs, which cannot be "
+                  "seen from this machine, container or PID namespace"
+                : "libraries that were loaded near its end are not known: the process was killed, became another "
+                  "program by exec, or ended by its own system call, not through the C library",
             "a process that ends by exit or _exit leaves no such doubt; for the workers of multiprocessing.Pool: "
             "close() and join() before the `with` block ends",
             process.path);

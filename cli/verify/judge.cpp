@@ -149,10 +149,13 @@ bool has_other_order(record::How how, policy::Reason reason) {
            reason != policy::Reason::invalid_arguments;
 }
 
+/// Returns true if a size is 0, so that nothing is multiplied or added up.
+bool is_empty(const MergedRow& row) { return row.m == 0 || row.n == 0 || row.k == 0 || row.batch == 0; }
+
 void judge_order(const MergedRow& row, VerifyResult& verified) {
     if (row.is_overflow) return judge_row(row, {}, verified);
     const std::uint64_t count = row.counters.calls;
-    if (row.how == "fixed_order" || row.reason == "no_product")
+    if (row.how == "fixed_order" || row.reason == "no_product" || is_empty(row))
         verified.shown_calls += count;
     else if (row.is_kernel() || row.is_xla())
         verified.add_doubt((row.is_kernel() ? launches_text(row) : calls_text(row)) +
@@ -177,7 +180,6 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
     }
     if (!row.is_half()) return;
     verified.half_calls += count;
-    const bool is_empty = row.m == 0 || row.n == 0 || row.k == 0 || row.batch == 0;
     const std::string what = fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(),
                                          row.caller_to_provider_text());
     if (const std::string contradiction = describe_contradiction(row); !contradiction.empty())
@@ -185,7 +187,7 @@ void judge_accumulator(const MergedRow& row, const VerifyOptions& options, Verif
             fmt::format("{}: the recording contradicts itself, so it was damaged or "
                         "changed: {}",
                         what, contradiction));
-    else if (is_empty || row.accumulator == "fp32")
+    else if (is_empty(row) || row.accumulator == "fp32")
         verified.shown_calls += count;
     else if (row.accumulator.empty())
         verified.add_doubt(what + ": what it adds in is not known");
@@ -266,7 +268,7 @@ policy::Floor asked_floor(const VerifyOptions& options) {
 bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) {
     if (!options.accumulate.empty()) return adds_below_fp32(row);
     if (!options.reproducible) return is_below(row, options);
-    return row != nullptr && !row->is_overflow &&
+    return row != nullptr && !row->is_overflow && multiplies(row->decision.call) &&
            !std::string_view(row->decision.call.function).starts_with(record::kernel_prefix) &&
            !std::string_view(row->decision.call.function).starts_with(record::xla_prefix) &&
            has_other_order(row->decision.how, row->decision.reason);
@@ -301,7 +303,7 @@ VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingPro
         judge_process(process, continues_after_reload(process, calls.processes()), verified);
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
-        verified.add_doubt("no calls were recorded");
+        verified.add_doubt("no recording has calls");
     else if (!options.accumulate.empty() && verified.half_calls == 0 && !calls.processes().empty())
         verified.add_doubt("no half products were recorded");
     const auto asks_onednn = [](const MergedProcess& process) { return process.objects.ask_onednn; };

@@ -26,9 +26,7 @@ inline void store_audit(const Audit& audit, AuditRecord& entry) {
     entry.worst_column = audit.worst_column;
     entry.notes = audit.notes;
     const auto bits = [](float number) { return std::bit_cast<std::uint32_t>(number); };
-    // An audit without `notes` is stored in the form of versions that did not have them: with `product`, `alpha` and
-    // `beta`.
-    const bool is_nonfinite = is_about_nonfinite(audit) || audit.notes == 0;
+    const bool is_nonfinite = is_about_nonfinite(audit);
     entry.further[0] = is_nonfinite ? audit.product : bits(audit.cancellation);
     entry.further[1] = bits(is_nonfinite ? audit.alpha : audit.fp32_error);
     entry.further[2] = bits(is_nonfinite ? audit.beta : audit.tested_error);

@@ -139,23 +139,24 @@ std::optional<RecordedFrame> RecordedRowReader::frame(format::StringId id) {
 }
 
 std::optional<RecordedFrame> RecordedRowReader::read_frame(format::StringId id) {
-    const std::uint64_t referred_from = 0;
-    const std::string bytes = text(id, referred_from);
+    const IndexedSegment* segment = find_text_segment(format::segment_sequence_of(id));
+    const std::uint64_t offset = segment == nullptr ? 0 : segment->offset + format::offset_of(id);
+    const std::string bytes = text(id, offset);
     format::FrameRecord record{};
     if (bytes.size() != sizeof record) {
         if (!bytes.empty())
-            problems_.add(referred_from, "a call path refers to a text that is not a frame; the path ends there");
+            problems_.add(offset, "a call path refers to a text that is not a frame; the path ends there");
         return std::nullopt;
     }
     std::memcpy(&record, bytes.data(), sizeof record);
     // A caller is stored before its callees, so its id is smaller. This check ensures that a call path ends, even in
     // a corrupt file.
     if (record.parent >= id) {
-        problems_.add(referred_from, "a frame of a call path comes before its caller; the path ends there");
+        problems_.add(offset, "a frame of a call path comes before its caller; the path ends there");
         return std::nullopt;
     }
-    return RecordedFrame{record.parent, cached_text(record.file, referred_from),
-                         cached_text(record.function, referred_from), record.line, record.offset};
+    return RecordedFrame{record.parent, cached_text(record.file, offset), cached_text(record.function, offset),
+                         record.line, record.offset};
 }
 
 /// Returns the segment of texts with the number `sequence`, or nullptr if the file has none. The first time that a

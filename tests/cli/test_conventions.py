@@ -263,7 +263,7 @@ FIRST_MISTAKES = [(*row, None)[:3] for row in [
     (["run", "-q", "--audit", "fingerprint", "--", "true"], "leave out -q, or add --log NAME.fp32rec"),
     (["run", "--no-log", "--audit", "fingerprint", "--", "true"], "recordings; add --log NAME.fp32rec"),
     (["run", "--", "env", "FP32_MATMUL_FLOOR=fp3", PRODUCT], "ending the process because a floor is asked for", "ON_ERROR"),
-    (["diff", "none.fp32rec", "none.fp32rec"], "neither run recorded a product", "calls in A"),
+    (["diff", "none.fp32rec", "none.fp32rec"], "neither A nor B has a recorded product", "calls in A"),
     (["diff", "r.fp32rec", "r.fp32rec"],
      "run --audit fingerprint --reproducible --floor fp32 --log r-results.fp32rec", "--cpu"),
     (["verify", "--expect", "jobs", "r.fp32rec"], "not judged", " 0  not judged"),

@@ -209,7 +209,7 @@ def test_settings_in_force_are_those_that_the_shim_would_read(tmp_path):
     ({"LD_PRELOAD": "/nowhere/libfp32shim.so"}, "the loader does not find it"),
     ({"FP32_MATMUL_FLOOR": "fp32", "FP32_MATMUL_PRECISION": "high"}, "precision high (environment): the floor fp32 applies"),
     ({"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "medium"}, "the floor tf32 applies"),
-    ({"FP32_MATMUL_AUDIT": "0.5"}, "FP32_MATMUL_AUDIT=0.5: nothing is audited, because errors are kept only in recordings"),
+    ({"FP32_MATMUL_AUDIT": "0.5"}, "FP32_MATMUL_AUDIT=0.5: with a plain preload nothing is audited"),
     ({"FP32_MATMUL_LOG": "/nonexistent/x.fp32rec"}, "FP32_MATMUL_LOG=/nonexistent/x.fp32rec: the folder"),
     ({"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec", "RANK": "3"}, 'the folder "/nonexistent/3" of'),
 ], ids=lambda value: " ".join(value) if isinstance(value, dict) else "")
@@ -621,8 +621,8 @@ def test_a_library_that_the_loader_refuses_is_a_finding_with_the_loaders_words(t
 def test_processes_without_products_are_named_by_their_programs():
     done = subprocess.run([COMMAND, "doctor", "--", "sh", "-c", "ls / > /dev/null; uname; uname -r"], env=environment(env={}), text=True,
                           check=False, stdin=subprocess.DEVNULL, capture_output=True)
-    last, = [line.strip() for line in done.stdout.splitlines() if "processes that multiply nothing" in line]
-    count, names = last.split(" processes that multiply nothing: ")
+    last, = [line.strip() for line in done.stdout.splitlines() if " processes in which nothing " in line]
+    count, names = last.split(" processes in which nothing is known to multiply: ")
     assert int(count) >= 3 and {"ls", "uname"} < set(names.split(", ")), last
 
 

@@ -391,6 +391,12 @@ def test_what_the_shim_keeps_of_its_decisions_is_what_explain_says_of_each_call(
     assert len(rules) > 6, "the rules did not tell the calls apart"
 
 
+def test_no_bf16_units_are_promised_to_a_product_that_never_runs_on_them():
+    options = ("--cpu", "accelerate", "--precision", "medium", "--m", "9", "--n", "9", "--function")
+    assert [explained(*options, name)["applied"] for name in ("sgemm_", "strmm_")] == ["bf16", "fp32"]
+    assert explained(*options, "cblas_ctrmm")["reason"] == "slower_in_bf16"
+
+
 def test_float64_is_explained_as_the_shim_treats_it(tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text('schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "fp32"\nwhen = { dtype = "float64", m = ">8" }\n')

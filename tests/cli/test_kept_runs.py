@@ -99,6 +99,22 @@ def test_commands_take_the_last_run_and_say_which(tmp_path, line):
     assert others == named.lines
 
 
+def test_the_last_run_is_the_last_one_even_if_the_clock_was_set_back(tmp_path):
+    product(tmp_path)
+    first = tmp_path / ".fp32shim/2999-12-31T235959.999Z-1"
+    (tmp_path / ".fp32shim" / kept(tmp_path)[0]).rename(first)
+    for _ in range(MOST):
+        product(tmp_path)
+        assert in_folder(tmp_path, "report").lines[0].split()[2] == f".fp32shim/{kept(tmp_path)[-1]}"
+    assert len(kept(tmp_path)) == MOST and not first.exists()
+
+
+@pytest.mark.parametrize("files", [".fp32shim/*/*[0-9].fp32rec", ".fp32shim/*/*"])
+def test_a_run_whose_recording_was_removed_is_not_called_one_without_products(tmp_path, files):
+    result = run(tmp_path, "--", "sh", "-c", f"{PRODUCT} && rm {files}")
+    assert "no recording was found at" in result.stderr and "no matrix product was recorded" not in result.stderr
+
+
 def test_the_calls_of_a_run_are_followed_as_it_goes_on(tmp_path):
     process = start(tmp_path, "--level", "calls", "--", "sh", "-c", f"{PRODUCT}; read line; {PRODUCT}")
     process.stdout.readline()

@@ -543,6 +543,21 @@ def test_follow_goes_on_if_it_cannot_see_whether_the_process_still_runs(tmp_path
             assert following.returncode == 0
 
 
+def test_follow_ends_if_a_process_that_cannot_be_seen_has_timed_no_call_for_an_hour(tmp_path):
+    process = live_recording(tmp_path / "a.fp32rec", "calls", TF32)
+    process.kill()
+    process.communicate()
+    hide_process_of(tmp_path / "a.fp32rec")
+    with (tmp_path / "a.fp32rec").open("r+b") as file:
+        file.seek(32)
+        start, = struct.unpack("<q", file.read(8))
+        file.seek(32)
+        file.write(struct.pack("<q", start - 2 * 3600 * 10**9))
+    result = fp32shim("log", "--follow", "--format", "csv", tmp_path / "a.fp32rec", timeout=600)
+    assert result.returncode == 0 and len(result.stdout.splitlines()) > 1
+    assert result.stderr.count("it has timed no call for an hour") == 1, result.stderr
+
+
 def test_a_killed_process_that_cannot_be_seen_has_ended_if_its_run_noted_the_end(tmp_path):
     shim.need(shim.has_module("numpy"), "no numpy")
     log = tmp_path / "a.fp32rec"
@@ -647,6 +662,13 @@ def test_verify_shows_refutes_or_cannot_tell(tmp_path, calls, at_least, status):
     assert result.json["verdict"] == {0: "shown", 1: "violated", 3: "inconclusive"}[status]
     assert bool(result.json["violations"]) == (status == 1)
     assert fp32shim("verify", "--at-least", at_least, tmp_path).returncode == status
+
+
+def test_a_product_without_elements_or_terms_has_no_other_order(tmp_path):
+    calls = [f"cblas_sgemm:{size}:native:fp32:as_requested:1" for size in ("0x4x4", "4x4x0", "8")]
+    log = make_recording(tmp_path / "a.fp32rec", "summary", "--one-thread", *calls)
+    result = fp32shim("verify", "--reproducible", log)
+    assert result.stdout.startswith("Violated: 1 of 3 calls in 1 recording ran in another order."), result.stdout
 
 
 def test_verify_lets_bf16x9_pass_where_that_is_said(tmp_path):

@@ -716,8 +716,10 @@ y = matrix @ inverse
 if hasattr(library, "fp32shim_push_scope"): library.fp32shim_pop_scope()
 x = matrix.T @ inverse
 """
-    table = sensitivity(HEAD + scoped, "--precision", "medium", "--tolerance", "1", env={"FP32_MATMUL_FLOOR": "tf32"},
-                        ending="print(np.abs(x).sum())\n").stdout
+    result = sensitivity(HEAD + scoped, "--precision", "medium", "--tolerance", "1", env={"FP32_MATMUL_FLOOR": "tf32"},
+                         ending="print(np.abs(x).sum())\n")
+    table = result.stdout
+    assert "all but program.py:15 <module> at medium: not lowered" in result.stderr
     assert "FP32_MATMUL_FLOOR=tf32 is set" in table and "Within 1: 50.0% of the work lowered" in table
     assert "Never lowered in these runs: program.py:13 <module> in x.\n" in table
     assert "Asked to run at medium, but ran at tf32: program.py:15 <module>.\n" in table

@@ -178,7 +178,7 @@ def places_in(run):
 
 
 def test_sarif_has_a_result_for_each_line_and_format_below_fp32(tmp_path):
-    line = f"main@{tmp_path}/app/train.py@9;forward@{tmp_path}/app/my model.py@41;/usr/lib/libtorch.so+0x1c4"
+    line = f"main@{tmp_path}/app/train.py@9;forward@{tmp_path}/tests/../app/my model.py@41;/usr/lib/libtorch.so+0x1c4"
     elsewhere = "main@/opt/other.py@3;/usr/lib/libtorch.so+0x1c4"
     recording = make_recording(tmp_path / "a.fp32rec", "summary", calls_from(line, "cblas_sgemm", 64, "tf32", 30),
                                calls_from(line, "cblas_sgemm", 32, "tf32", 5), calls_from(line, "cblas_sgemm", 64, "bf16", 2),

@@ -294,7 +294,7 @@ def test_a_last_look_that_was_not_safe_was_not_taken_and_the_verdict_says_so(log
     run(log, program, end, "product", status=status)
     result = verify(log)
     assert (result.returncode, bypasses(result)) == (3, ["later"])
-    assert "was killed, or ended by its own system call, not through the C library" in result.json["bypasses"][0]["reason"]
+    assert "was killed, became another program by exec, or ended by its own system call, not through the C library" in result.json["bypasses"][0]["reason"]
 
 
 def test_after_a_crash_nothing_is_looked_at_before_an_exec(log, program, bypass):

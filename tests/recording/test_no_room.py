@@ -69,6 +69,14 @@ def test_a_disk_that_is_full_from_the_start_is_one_line_and_no_file(small_disk):
     assert "no space left on device (ENOSPC); nothing is recorded" in said(result)[0]
 
 
+def test_a_run_that_could_not_be_recorded_is_not_called_one_without_products(small_disk, tmp_path):
+    full = 'mount -t tmpfs -o size=1m none "$0"; head -c 2m /dev/zero >"$0/filler" 2>/dev/null; exec "$@"'
+    result = fp32shim("run", "--log", tmp_path / "disk/run.fp32rec", "--", shim.client("steps"), "products:1",
+                      prefix=["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", full, tmp_path / "disk"])
+    assert "no matrix product was recorded" not in result.stderr, result.stderr
+    assert "fp32shim run: what the program multiplied is not known: recording " in result.stderr
+
+
 def test_a_disk_that_fills_up_costs_events_and_no_calls(small_disk):
     result, _ = small_disk("products:100000", "threads:3")
     assert len(said(result)) == 1

@@ -91,12 +91,11 @@ double nanoseconds_in_bf16(const MultiplyJob<float>& job, const CostModel& costs
     const double rows = static_cast<double>(job.rows);
     const double columns = static_cast<double>(job.columns) * width;
     const double depth = static_cast<double>(job.depth) * width;
-    const bool is_simple = strided_real_factor(job, false).data != nullptr;
-    const bool has_adjacent_columns = strided_real_factor(job, true).summed_stride == 1;
-    const double right = has_adjacent_columns ? costs.adjacent_columns
-                         : is_simple          ? costs.other_columns
-                                              : costs.other_rows + costs.other_columns;
-    const double left = is_simple ? costs.rows : costs.other_rows;
+    const StridedFactor<float> right_factor = strided_real_factor(job, true);
+    const double right = right_factor.data == nullptr      ? costs.other_rows + costs.other_columns
+                         : right_factor.summed_stride == 1 ? costs.adjacent_columns
+                                                           : costs.other_columns;
+    const double left = strided_real_factor(job, false).data != nullptr ? costs.rows : costs.other_rows;
     // The left factor is packed again for each block of columns.
     constexpr double block = columns_at_once<float>;
     return depth * columns * right + depth * rows * left * up(columns, block) / block +

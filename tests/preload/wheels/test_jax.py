@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -146,6 +147,18 @@ def test_a_network_is_shown_and_prints_and_ends_as_without_the_shim(run):
     assert "program.py:16 network.<locals>.layers" in {row["where"] for row in rows}
     # The named algorithm permits bf16, but XLA multiplies in float32.
     assert {(row["applied"], row["actual"]) for row in rows} == {("fp32", "fp32"), ("bf16", "fp32")}
+
+
+def test_no_share_of_the_time_is_claimed_for_products_that_xla_runs_untimed(run):
+    recordings = run("", "-c", "import numpy, jax.numpy as jnp\nnumpy.ones((8, 8), 'f') @ numpy.ones((8, 8), 'f')\n"
+                                "jnp.ones((8, 8)) @ jnp.ones((8, 8))")[1]
+    text = subprocess.run([COMMAND, "report", *recordings], capture_output=True, text=True, check=True,
+                          env=shim.environment()).stdout
+    change = subprocess.run([COMMAND, "diff", *[recordings[0].parent] * 2], capture_output=True, text=True, check=False,
+                            env=shim.environment()).stdout
+    assert re.search(r"^\d calls in 1 recording on 1 machine, >[\d.]+ [mu]s on the host", text), text
+    assert "not timed" in change and not re.search(r"not timed +not timed +\+", change), change
+    assert "The share of products in 1 process is not known: not all calls were timed." in text and "times as fast:" not in text
 
 
 def test_products_below_float32_are_doubts_with_their_lines_and_a_forked_child_may_run_them(run):

@@ -2,8 +2,10 @@
 // choice is tested.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 #include "emulate_cases.hpp"
@@ -83,6 +85,21 @@ TEST(Bf16, IsChosenForLargeProductsOnly) {
     EXPECT_FALSE(is_faster(1, 2000, 2000, Bf16Units::amx));
     EXPECT_FALSE(is_faster(2000, 1, 2000, Bf16Units::amx));
     EXPECT_FALSE(is_faster(2000, 2000, 1, Bf16Units::amx));
+}
+
+TEST(Bf16, CountsTheCompletionOfATriangleOnEitherSide) {
+    const auto is_faster = [](char side, std::int64_t m, std::int64_t n) {
+        float number = 1;
+        blas::Level3 product{blas::Operation::symm, false, false, side, 'U'};
+        std::tie(product.m, product.n) = std::pair(m, n);
+        std::tie(product.lda, product.ldb, product.ldc) = std::tuple(std::max(m, n), m, m);
+        product.alpha = product.a = product.b = product.beta = product.c = &number;
+        return blas::bf16_is_faster(product, Bf16Units::amx);
+    };
+    EXPECT_FALSE(is_faster('L', 1000, 300));
+    EXPECT_FALSE(is_faster('R', 300, 1000));
+    EXPECT_TRUE(is_faster('L', 1000, 1000));
+    EXPECT_TRUE(is_faster('R', 1000, 1000));
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ Audit written_audit() {
     audit.worst_row = 5;
     audit.worst_column = 6;
     audit.a = {-3, 4};
+    audit.fp32_error = 1;  // the version that wrote the file stored 1 for alpha here
     return audit;
 }
 

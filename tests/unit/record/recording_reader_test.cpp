@@ -11,12 +11,31 @@ namespace {
 
 using format::SegmentKind;
 
-/// A recording of three calls and one object, which the test then changes.
+/// A call path of two lines in two files.
+struct TwoLines : CallStack {
+    TwoLines() {
+        size = 2;
+        read = [](const CallStack&, std::size_t index, StackFrame& frame) {
+            frame.file = index == 0 ? "/home/user/main.py" : "/tmp/cells/17.py";
+            frame.function = index == 0 ? "main" : "step";
+            frame.line = index == 0 ? 5 : 41;
+            return true;
+        };
+    }
+};
+
+/// A recording of three calls and one object, which the test then changes. If there is a `stack`, it has a
+/// call from there before these.
 class Changed {
   public:
-    Changed() {
+    explicit Changed(const CallStack* stack = nullptr) {
         const auto recording = open_recording(path_);
         ThreadWriter* writer = recording->attach_thread();
+        if (stack != nullptr)
+            recording->count(*writer, 1, 1, 2, true, [&](DecisionEvent& decision) {
+                describe_square(decision, 16);
+                decision.stack = stack;
+            });
         for (int i = 0; i < 3; ++i) count_square(*recording, *writer, 8);
         recording->objects()->add({"/usr/lib/libfoo.so", {}, false});
         bytes_ = bytes_of(path_);
@@ -155,19 +174,6 @@ TEST(RecordingReader, LeavesNothingOutOfWhatIsNoLaterCopy) {
     EXPECT_EQ(later->total_calls(), 2U);
 }
 
-/// A call path of two lines in two files.
-struct TwoLines : CallStack {
-    TwoLines() {
-        size = 2;
-        read = [](const CallStack&, std::size_t index, StackFrame& frame) {
-            frame.file = index == 0 ? "/home/user/main.py" : "/tmp/cells/17.py";
-            frame.function = index == 0 ? "main" : "step";
-            frame.line = index == 0 ? 5 : 41;
-            return true;
-        };
-    }
-};
-
 TEST(RecordingReader, GivesFilesOtherNamesInCallPathsAndPlaces) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec");
@@ -194,6 +200,18 @@ TEST(RecordingReader, GivesFilesOtherNamesInCallPathsAndPlaces) {
     EXPECT_EQ(shown({{"/tmp/cells/17.py", "notebook[3]"}}),
               (Texts{"notebook[3]:41 step", "notebook[3]", "/home/user/main.py"}));
     EXPECT_EQ(shown({{"/home/user/main.py", "start.py"}}), (Texts{"17.py:41 step", "/tmp/cells/17.py", "start.py"}));
+}
+
+TEST(RecordingReader, ReportsABadFrameAtItsOffset) {
+    const TwoLines path;
+    Changed file(&path);
+    const auto intact = file.read();
+    const format::StringId id = intact->row(intact->counters()[0].row)->stack;
+    const std::uint64_t text = file.offset_of(SegmentKind::strings) + format::offset_of(id);
+    std::memcpy(file.bytes().data() + text + sizeof(std::uint32_t), &id, sizeof id);  // its own caller
+    const auto reader = file.read();
+    EXPECT_FALSE(reader->frame(id));
+    EXPECT_TRUE(has_problem(*reader, text, "comes before its caller"));
 }
 
 }  // namespace
