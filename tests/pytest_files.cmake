@@ -27,7 +27,7 @@ endfunction()
 set(processor_tests
   cublas.judges preload.accelerate preload.audit preload.emulation preload.environment preload.fingerprints preload.float64
   preload.nonfinite preload.published_tables preload.random_products preload.reproducible preload.random_calls
-  cli.diff cli.doctor cli.readme cli.suggest cli.tutorial cli.verify_bypasses wheels.mkl wheels.products wheels.qtlq wheels.reproducible)
+  cli.diff cli.doctor cli.readme cli.suggest cli.tutorial wheels.mkl wheels.products wheels.qtlq wheels.reproducible)
 function(set_processor_label name)
   if(name IN_LIST processor_tests)
     set_property(TEST ${name} APPEND PROPERTY LABELS processor)

@@ -14,7 +14,6 @@ import textwrap
 
 import pytest
 
-import processor
 import shim
 from command import COMMAND, build, environment, fp32shim, make_recording
 

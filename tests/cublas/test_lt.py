@@ -1,11 +1,15 @@
 """cublasLtMatmul, through the stand-in: an algorithm belongs to a compute type, and heuristic and product agree."""
 
+import re
+
 import pytest
 
 from cublas import (COMPUTE_32F, COMPUTE_CAPABILITIES, FAST_16BF, FAST_16F, FAST_TF32, PRECISIONS, assumed_rows,
                     has_fast_formats, run_client, semantics, wished_format)
 
-ASSUMED = [pytest.param(f"{row}={answer}", id=f"{row}-{answer}") for row, answer in assumed_rows()]
+# The others are about the modes of handles and about float64, which this client does not use.
+ASSUMED = [pytest.param(f"{row}={answer}", id=f"{row}-{answer}") for row, answer in assumed_rows()
+           if not re.search("_honours_math_mode$|^f64_|^hgemm_", row)]
 
 
 @pytest.mark.parametrize("compute_capability", COMPUTE_CAPABILITIES)

@@ -65,12 +65,11 @@ Dense<T> multiply_in_parts(const Dense<T>& a, const Dense<T>& b, std::int64_t pa
 // Multiplies with sums of FP16: each is rounded after each product, and may become infinite.
 template <class T>
 Dense<T> multiply_in_fp16(const Dense<T>& a, const Dense<T>& b) {
-    const auto rounded = [](double value) { return double{rounding::fp16_value(rounding::fp16_bits(value))}; };
     Dense<T> result(a.rows, b.columns);
     for (std::int64_t j = 0; j < b.columns; ++j)
         for (std::int64_t p = 0; p < a.columns; ++p)
             for (std::int64_t i = 0; i < a.rows; ++i)
-                result(i, j) = rounded(std::real(result(i, j) + a(i, p) * b(p, j)));
+                result(i, j) = rounding::fp16(std::real(result(i, j) + a(i, p) * b(p, j)));
     return result;
 }
 
