@@ -103,6 +103,20 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libopenvino_intel_cpu_plugin."},
          .message = "multiplies in code that it makes itself (attention), by default at BF16 if the processor has it",
          .remedy = "the property INFERENCE_PRECISION_HINT=f32 keeps it at float32"},
+        // Measured with CTranslate2 4.8.5: the layers of a model with weights of 8 bits run in 8 bits by default, by
+        // MKL's cblas_gemm_s8u8s32, which the shim does not intercept.
+        {.name = "CTranslate2",
+         .files = {"libctranslate2"},
+         .message = "rounds float32 operands to 8 or 16 bits where a model's weights have these, or if the program "
+                    "asks for such a compute_type (faster-whisper)",
+         .remedy = "compute_type=\"float32\" keeps it at float32"},
+        // A program asks for BF16 by Precision_Low_BF16. By Memory_Low, as the models for MNN's LLM have it in their
+        // config.json, float32 operands are rounded to 8 bits if the weights have 4 or 8 bits (mDynamicQuant in MNN's
+        // source/backend/cpu/compute/ConvInt8TiledExecutor.cpp).
+        {.name = "MNN",
+         .markers = {"The device supports: i8sdot"},
+         .files = {"libMNN.", "_mnncengine."},
+         .message = "multiplies with its own kernels, at BF16 or in 8 bits if the program asks for it"},
         // The elements of dlib's tensors, and the loops over them, have no other type than float
         // (dlib/cuda/tensor.h, matrix/matrix_default_mul.h).
         {.name = "dlib",
@@ -156,13 +170,13 @@ std::span<const KnownBypass> known_bypasses() {
          .message = "multiplies with OpenCL, in its own functions"},
         // The files for OpenCL and Vulkan are drivers, which are loaded when a program looks for devices. Programs
         // that merely link libOpenCL or libvulkan load no driver. NVIDIA's Vulkan driver also serves OpenGL, and has
-        // a separate file for Vulkan's kernels. NVIDIA's profilers, which torch loads, contain a marker because they
-        // look up drivers, so they are excluded.
+        // a separate file for Vulkan's kernels. NVIDIA's profilers, which torch loads, and LightGBM contain a marker
+        // because they look up drivers, so they are excluded.
         {.name = "OpenCL",
          .markers = {"clIcdGetPlatformIDsKHR"},
          .files = {"libpocl.", "libnvidia-opencl.", "libamdocl64.", "libigdrcl.", "libintelocl.", "libMesaOpenCL.",
                    "libRusticlOpenCL."},
-         .except = {"libOpenCL."},
+         .except = {"libOpenCL.", "lib_lightgbm."},
          .message = runs_kernels_of_programs},
         {.name = "Vulkan",
          .markers = {"vk_icdGetInstanceProcAddr"},

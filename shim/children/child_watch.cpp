@@ -484,7 +484,9 @@ void keep_children_file_open() {
 }
 
 void record_hidden_log(const char* place) {
-    if (place != nullptr && watches_children() && hides_log())
+    // The first such mount is the cause. Those after it (bwrap makes thirty) hide nothing more.
+    static constinit system::OncePerProcess noted;
+    if (place != nullptr && watches_children() && hides_log() && noted.is_first_call())
         record_unseen_child({place, {}, WhyUnseen::behind_mount}, record::ChildEvent::starts);
 }
 

@@ -805,7 +805,8 @@ assert api.fp32shim_reload_policy() != 0
     ("_swigfaiss.abi3.so", "", "faiss"), ("simsimd.abi3.so", "", "simsimd"), ("_ml_dtypes_ext.abi3.so", "", "ml_dtypes"),
     ("libllvmlite.so", "", "numba"), ("libuser.so", "Eigen8internal", "Eigen"), ("libuser.so", "N5Eigen8bfloat16E", "Eigen-half"),
     ("libdlib.so", "N4dlib16resizable_tensorE", "dlib"), ("libuser.so", "MlasGemm", "MLAS"), ("libnnpack.so.0", "", "NNPACK"),
-    ("libtflite.so", "failed to create XNNPACK runtime", "XNNPACK")])
+    ("libtflite.so", "failed to create XNNPACK runtime", "XNNPACK"), ("libctranslate2-a7a60d30.so.4", "", "CTranslate2"),
+    ("_mnncengine.so", "", "MNN"), ("libuser.so", "The device supports: i8sdot", "MNN")])
 def test_kernels_of_other_interfaces_are_named_and_doubts_where_they_can_round_float32(log, tmp_path, name, mark, word):
     always_float32 = {"Eigen", "PDL", "dlib", "numba", "ml_dtypes"} | ({"NNPACK", "OpenCV"} if platform.machine() == "x86_64" else set())
     product = plugin(tmp_path / "libproduct.so")
@@ -903,7 +904,8 @@ def test_a_verdict_says_of_which_products_it_is(log, tmp_path, numpy_product):
     ("libavfilter.so.8", "clEnqueueNDRangeKernel"), ("libQt5Gui.so.5", "vkCreateComputePipelines"),
     ("libGLX_nvidia.so.0", "vk_icdGetInstanceProcAddr"), ("libcupti.so.13", "vk_icdGetInstanceProcAddr"),
     ("libopencv_core.so.406", "core/src/matmul.dispatch.cpp"),
-    ("libgfortran.so.5", "_gfortran_matmul_r4"), ("libcusparse.so.12", "cusparseCreateBlockedEll")])
+    ("libgfortran.so.5", "_gfortran_matmul_r4"), ("libcusparse.so.12", "cusparseCreateBlockedEll"),
+    ("lib_lightgbm.so", "clIcdGetPlatformIDsKHR")])
 def test_a_library_that_programs_merely_load_is_no_bypass(log, tmp_path, name, mark):
     product = plugin(tmp_path / "libproduct.so")
     driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")

@@ -5,6 +5,7 @@ import re
 import select
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -198,6 +199,13 @@ def test_a_program_in_a_mount_namespace_that_hides_the_log_is_a_doubt(family, lo
     assert files(log) == ["run.children.fp32rec", "run.fp32rec"]
     result = verify(log)
     assert result.returncode == 3 and "is a mount that hides the folder of the recordings" in result.stdout
+
+
+def test_of_several_mounts_only_the_first_that_hides_the_log_is_named(family, log, mounts):
+    mount = "import ctypes; [ctypes.CDLL(None).mount(b'none', b'%s', b'tmpfs', 0, None) for _ in range(3)]" % log.parent
+    run(log, family, f"'{{program}}' product; unshare -m {sys.executable} -c \"{mount}\"")
+    result = verify(log)
+    assert result.returncode == 3 and result.stdout.count("is a mount that hides") == 1 and "times in all" not in result.stdout
 
 
 def test_a_program_in_a_mount_namespace_that_does_not_hide_the_log_is_seen(family, log, tmp_path, mounts):

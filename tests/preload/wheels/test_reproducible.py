@@ -2,7 +2,9 @@
 
 import itertools
 import os
+import pathlib
 import platform
+import subprocess
 import sys
 
 import pytest
@@ -11,6 +13,8 @@ import processor
 import shim
 from shim import ROOT
 from wheels import PREFIX, start
+
+COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64's kernels")
 
@@ -48,6 +52,21 @@ def test_a_row_has_the_same_bits_in_a_batch_of_any_size_and_alone(words):
                   for settings in ({"cpu": "reproducible"}, {}))
     assert len(fixed) == 5 and all(line.endswith(": same") for line in fixed)
     assert any(line.endswith(": differs") for line in own)
+
+def test_what_torch_compiled_for_other_instructions_neither_runs_in_this_mode_nor_is_replaced_by_it(tmp_path):
+    shim.need(processor.has("avx512f"), "the code differs only where there is AVX-512")
+    script = """if True:
+        import torch
+        torch.set_num_threads(1)
+        layer, x = torch.nn.GELU(), torch.linspace(-3, 3, 4096).reshape(32, 128)
+        print(float((layer(x) - torch.compile(layer)(x)).abs().max()) < 1e-5)
+    """
+    program = [sys.executable, "-c", script]
+    mode = [COMMAND, "run", "--reproducible", "--quiet", "--no-log", "--", *program]
+    for words in (mode, program, mode):
+        done = subprocess.run(words, env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}, text=True, capture_output=True,
+                              check=False)
+        assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 @pytest.mark.parametrize("words", [[], ["large"]], ids=["every routine", "large products"])
 def test_random_calls_under_mkl_have_the_bits_of_openblas(words):
