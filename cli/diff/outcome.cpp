@@ -111,14 +111,14 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
 }
 
 /// Returns a change with its sign and its percentage of the first value, such as `-41 ms (-42%)`. A large growth is
-/// given as a factor instead of a percentage.
+/// given as a factor instead of a percentage. Only what is gone has changed by -100%.
 std::string change_text(std::uint64_t before, std::uint64_t after, std::string (*text)(double)) {
     const auto from = static_cast<double>(before), to = static_cast<double>(after);
     std::string result = (to < from ? "-" : "+") + text(std::abs(to - from));
     if (from > 0 && to >= 10 * from)
         result += fmt::format(" (x{:.0f})", to / from);
     else if (from > 0 && to != from)
-        result += fmt::format(" ({:+.0f}%)", 100 * (to - from) / from);
+        result += fmt::format(" ({:+.0f}%)", std::max(100 * (to - from) / from, to > 0 ? -99.0 : -100.0));
     return result;
 }
 std::string calls_text(double calls) { return count_text(static_cast<std::uint64_t>(calls)); }

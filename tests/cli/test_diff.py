@@ -56,6 +56,13 @@ def test_groups_have_both_sides(sides):
             assert sum(group[side][key] for group in report["changes"]) == report[side][key] > 0
 
 
+def test_only_what_is_gone_has_changed_by_100_percent(tmp_path):
+    many, one = (make_recording(tmp_path / f"{calls}.fp32rec", "summary", "--one-thread", f"sgemm_:8:native:fp32:as_requested:{calls}")
+                 for calls in (1000, 1))
+    text = fp32shim("diff", many, one).stdout
+    assert "-999 (-99%)" in text and "-100%" not in text, text
+
+
 def test_what_ran_at_another_precision_stands_first_and_then_the_largest_change(tmp_path):
     before, after = (make_recording(tmp_path / f"{name}.fp32rec", "summary",
                                     *(calls_from(f"main@/app/model.py@{line}", "sgemm_", 64, kind, calls) for line, kind, calls in each))
