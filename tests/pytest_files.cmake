@@ -3,13 +3,13 @@
 # Costs in seconds, on one core, of tests that take longer than ten. Without times from an earlier run, ctest starts the
 # longest tests first; otherwise the last would run alone.
 set(test_costs
-  wheels.module_paths=150 wheels.products=120 cublas.gpu_check=40 preload.aarch64=90
-  cublas.audit=90 wheels.pytest_plugin=80 cli.sensitivity=85 cli.report_html=80 cublas.products=75 cublas.gpu_bundle=30
+  wheels.module_paths=120 wheels.products=90 cublas.gpu_check=90 preload.aarch64=90
+  cublas.audit=60 wheels.pytest_plugin=80 cli.sensitivity=70 cli.report_html=80 cublas.products=60 cublas.gpu_bundle=50
   cublas.judges=20
   wheels.onednn=75 wheels.jax=70 wheels.suites=65 cli.bisect=40 wheels.reproducible=50 cli.readme=50 preload.programs=45 preload.pytest_plugin=45 cli.flame_graph=42
-  recording.kills=35 cublas.recordings=34 cli.verify_bypasses=33 preload.reproducible=32 cli.rule_use=13
+  recording.kills=20 cublas.recordings=34 cli.verify_bypasses=33 preload.reproducible=32 cli.rule_use=13
   preload.random_calls=35
-  cli.source_locations=30 cli.explain=29 preload.audit=13 wheels.qtlq=23 wheels.mkl=22 cublas.lt=22
+  cli.source_locations=30 cli.explain=29 preload.audit=13 wheels.qtlq=23 wheels.mkl=22 cublas.lt=16
   preload.limits=60 preload.nonfinite=19 cli.recordings=18 cublas.real_libraries=18 cli.scale=17 cli.diff_results=17 cli.doctor=16
   packages.self_extracting=15 preload.published_tables=15 preload.where_bad_input=15 cli.run=14 cli.kept_runs=15 wheels.ranges=13
   preload.fingerprints=13 cublas.handles=13 deploy.ci=11 cli.diff=20 recording.control=10)

@@ -14,7 +14,7 @@ from command import fp32shim
 from recorded import read, report, seeded_random
 
 THREADS, CALLS = 4, 250_000
-KILLS = max(25, int(os.environ.get("FP32SHIM_TEST_REPEATS", "0")))
+KILLS = max(12, int(os.environ.get("FP32SHIM_TEST_REPEATS", "0")))
 COUNT = struct.Struct("<QQQ40x")
 # Fields of a count: calls started, calls returned, and the thread's id.
 STARTED, RETURNED, THREAD = range(3)
@@ -68,7 +68,7 @@ def expect_between(counts, content, kept):
 
 
 @pytest.mark.parametrize("level, kills, calls, kept", [("calls", KILLS, CALLS, ["calls", "events"]),
-                                                       ("summary", KILLS // 5, 4 * CALLS, ["calls"])])
+                                                       ("summary", KILLS // 4, 4 * CALLS, ["calls"])])
 def test_every_call_that_returned_is_there_after_a_kill_at_any_moment(tmp_path, level, kills, calls, kept):
     moments = seeded_random()
     before_the_end = uncertain = 0
@@ -135,7 +135,7 @@ def test_a_recording_is_whole_after_a_kill_while_it_grows_by_new_sizes(tmp_path)
         process = subprocess.Popen([shim.client("steps"), "sizes:100000"], env=variables, stdout=subprocess.DEVNULL)
         # The moment is a size of the file, which grows to 17 MiB.
         while size_once_begun(log) < max(1, before_the_end % 10 << 20) and process.poll() is None:
-            pass
+            time.sleep(0.0002)  # leaves the processor to the program
         process.kill()
         before_the_end += process.wait() == -signal.SIGKILL
         content = read(log)

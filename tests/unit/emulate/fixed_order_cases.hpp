@@ -21,6 +21,13 @@ inline std::vector<blas::InstructionSet> instruction_sets_here() {
     return here;
 }
 
+/// Returns those behind the first, which is the slowest. Tests compare their results with those of the first.
+inline std::vector<blas::InstructionSet> other_instruction_sets() {
+    std::vector<blas::InstructionSet> others = instruction_sets_here();
+    others.erase(others.begin());
+    return others;
+}
+
 inline constexpr blas::ThreadLimitQuery three_threads{[](const void*) { return blas::ThreadLimit{3}; }, nullptr};
 
 /// Returns a limit of three threads for the best instruction set here, and of one for the others.

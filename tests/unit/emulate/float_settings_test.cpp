@@ -52,7 +52,7 @@ class EveryOperationUnderFloatSettings : public EveryOperation {
                 SCOPED_TRACE(test_case.description() + ' ' + settings.name());
                 const WithFloatSettings in_force(settings);
                 const After expected = after(test_case, instruction_sets_here().front());
-                for (const InstructionSet by : instruction_sets_here())
+                for (const InstructionSet by : other_instruction_sets())
                     ASSERT_TRUE(after(test_case, by) == expected) << static_cast<int>(by);
             }
         });
