@@ -452,7 +452,7 @@ def test_run_says_what_it_set_and_what_is_not_covered(tmp_path):
         assert f"{says} OPENBLAS_NUM_THREADS=2" in threads.stderr
 
 
-@pytest.mark.parametrize("part", ["ids", "malloc", "trap", "flags", "count"])
+@pytest.mark.parametrize("part", ["fork", "ids", "malloc", "trap", "flags", "count"])
 def test_threads_of_a_product_do_no_harm_that_one_thread_would_not_do(part):
     result = run(client("helper_threads"), part, blas="openblas", log=False, timeout=120,
                  env={"FP32_MATMUL_THREADS": "4", "OPENBLAS_NUM_THREADS": "1"}, **MODE)

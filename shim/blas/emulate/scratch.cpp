@@ -193,4 +193,10 @@ void release_scratch(const ScratchMemory& scratch) {
 
 void set_helper_threads(const ScratchMemory& scratch, HelperThreads* helpers) { scratch.block->helpers = helpers; }
 
+void finish_helper_threads() {
+    if (thread_blocks == nullptr) return;
+    for (ScratchBlock& block : thread_blocks->blocks)
+        if (block.helpers != nullptr) block.helpers->finish(*block.helpers);
+}
+
 }  // namespace fp32shim::blas

@@ -12,6 +12,8 @@ namespace fp32shim::blas {
 struct HelperThreads {
     /// Ends the threads. Waits up to a second for them, and returns true if all have ended.
     bool (*end)(HelperThreads& self);
+    /// Waits until the threads have finished what they have begun. The calling thread does the rest.
+    void (*finish)(HelperThreads& self);
 };
 
 struct ScratchBlock;
@@ -35,6 +37,10 @@ void release_scratch(const ScratchMemory& scratch);
 /// Notes that `helpers` also use the memory, beside the calling thread. nullptr means that they no longer do.
 /// Precondition: scratch.block != nullptr.
 void set_helper_threads(const ScratchMemory& scratch, HelperThreads* helpers);
+
+/// Lets the helper threads of the calling thread's products finish. This is called before a fork, which may be in a
+/// signal handler: the child has no helper threads, and goes on with the product if it returns from the handler.
+void finish_helper_threads();
 
 /// The scratch memory of one product. The object lies on the stack of the product's call. The memory is taken when it
 /// is first needed, and held until the product is complete.

@@ -29,7 +29,7 @@ struct ParallelFor : ThreadTeam {
 
     static void run(ThreadTeam& team, int worker) {
         auto& all = static_cast<ParallelFor&>(team);
-        for (;;) {
+        while (worker == 0 || !team.is_forking.load(std::memory_order_relaxed)) {
             const std::int64_t begin = all.next.fetch_add(all.step, std::memory_order_relaxed);
             if (begin >= all.length || team.was_abandoned.load(std::memory_order_relaxed)) return;
             all.work(IndexRange{begin, std::min(begin + all.step, all.length)},

@@ -29,6 +29,8 @@ void start_others(ThreadTeam& team, ThreadLimit threads) {
     constexpr std::size_t own_stack_bytes = std::size_t{256} << 10;
     const system::SignalHold hold;  // the new threads inherit the blocked signals, and no handler jumps out of this
                                     // function
+    static constinit std::atomic<bool> is_registered{false};
+    if (!is_registered.exchange(true)) pthread_atfork(finish_helper_threads, nullptr, nullptr);
     team.process = system::fork_generation();
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -88,13 +90,20 @@ bool ThreadTeam::end_team(HelperThreads& self) {
     return true;
 }
 
+void ThreadTeam::finish_team(HelperThreads& self) {
+    auto& team = static_cast<ThreadTeam&>(self);
+    if (team.process != system::fork_generation()) return;
+    team.is_forking.store(true, std::memory_order_relaxed);
+    wait_for_others(team, nullptr);
+}
+
 void run_on_threads(ThreadTeam& team, ThreadLimit threads, const ScratchMemory& memory) {
     if (threads.count <= 1 || memory.block == nullptr) return team.work(team, 0);
-    start_others(team, threads);
     set_helper_threads(memory, &team);
+    start_others(team, threads);
     team.work(team, 0);
     wait_for_others(team, nullptr);
-    join_others(team);
+    if (team.process == system::fork_generation()) join_others(team);
     set_helper_threads(memory, nullptr);
     system::set_float_flags(team.float_flags.load(std::memory_order_relaxed));
 }

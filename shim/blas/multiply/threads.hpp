@@ -28,9 +28,10 @@ struct ThreadTeam : HelperThreads {
     /// `others` has room for all threads of the team except the calling thread. `run(team, number)` is called on each
     /// thread; `number` is 0 on the calling thread.
     ThreadTeam(TeamThread* others, void (*run)(ThreadTeam& team, int number))
-        : HelperThreads{end_team}, workers(others), work(run) {}
+        : HelperThreads{end_team, finish_team}, workers(others), work(run) {}
 
     static bool end_team(HelperThreads& self);
+    static void finish_team(HelperThreads& self);
 
     TeamThread* workers;
     void (*work)(ThreadTeam& team, int number);
@@ -40,6 +41,8 @@ struct ThreadTeam : HelperThreads {
     std::atomic<std::uint32_t> working{0};  ///< number of other threads that are still working
     std::atomic<system::FloatRegister> float_flags{
         0};  ///< floating-point exceptions that the other threads have raised
+    /// True if the other threads must not begin anything more, because the calling thread is about to fork.
+    std::atomic<bool> is_forking{false};
     /// True if a jump has left the product, so that the work has to end soon.
     std::atomic<bool> was_abandoned{false};
 };

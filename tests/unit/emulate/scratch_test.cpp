@@ -112,7 +112,7 @@ TEST(Scratch, IsOtherMemoryWhileThreadsOfACallThatWasLeftAreAtWork) {
     std::thread([] {
         const void* const user = nullptr;
         SlowHelpers helpers{
-            {[](blas::HelperThreads& self) { return static_cast<SlowHelpers&>(self).refusals-- == 0; }}, 2};
+            {[](blas::HelperThreads& self) { return static_cast<SlowHelpers&>(self).refusals-- == 0; }, nullptr}, 2};
         const ScratchMemory left = blas::acquire_scratch(&user, megabyte, limit);
         set_helper_threads(left, &helpers);
         for (int i = 0; i < 2; ++i) EXPECT_NE(blas::acquire_scratch(&user, megabyte, limit).data, left.data);

@@ -1,9 +1,10 @@
 // Makes products that are large enough for several threads where a thread that the program has not started may do
 // harm. Prints ok if all went as on one thread.
 //
-//   helper_threads first|locale|ids|malloc|trap|flags|count
+//   helper_threads first|locale|fork|ids|malloc|trap|flags|count
 //     first   the process's first product, a small one, is in a signal handler that may have interrupted malloc
 //     locale  the same with setlocale
+//     fork    a signal handler forks inside a product, and the child returns to the product
 //     ids     another thread sets its ids meanwhile, for which glibc signals all threads
 //     malloc  in a signal handler that may have interrupted malloc
 //     trap    an overflow raises SIGFPE, whose handler leaves the product by siglongjmp
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../client.h"
@@ -50,6 +52,29 @@ static void multiply_in_handler(int number) {
 }
 
 static void leave(int number) { siglongjmp(outside, number); }
+
+static volatile pid_t forked;
+static void fork_in_handler(int number) {
+    (void)number;
+    if (forked == -1) forked = fork();
+}
+
+static int fork_inside(void) {
+    signal(SIGALRM, fork_in_handler);
+    for (int round = 0; round < 20; ++round) {
+        forked = -1;
+        ualarm(500 + 100 * (unsigned)round, 0);
+        while (forked == -1) {
+            memset(c, 0, sizeof c);
+            multiply();
+        }
+        int wrong = 0, status = 0;
+        for (int i = 0; i < n * n; ++i) wrong |= c[i] != n;
+        if (forked == 0) _exit(wrong);
+        if (waitpid(forked, &status, 0) != forked || status != 0 || wrong) return 0;
+    }
+    return 1;
+}
 
 static int interrupt_setlocale(void) {
     signal(SIGALRM, multiply_in_handler);
@@ -145,6 +170,7 @@ int main(int argc, char** argv) {
     const int good = strcmp(part, "ids") == 0      ? set_ids()
                      : strcmp(part, "first") == 0  ? interrupt_malloc()
                      : strcmp(part, "locale") == 0 ? interrupt_setlocale()
+                     : strcmp(part, "fork") == 0   ? fork_inside()
                      : strcmp(part, "malloc") == 0 ? interrupt_malloc()
                      : strcmp(part, "trap") == 0   ? trap()
                      : strcmp(part, "flags") == 0  ? keeps_flags()
