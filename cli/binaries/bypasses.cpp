@@ -44,7 +44,7 @@ constexpr std::string_view static_blas_name = "static-BLAS", half_code_name = "h
 /// Beginnings of names of files whose instructions for BF16 or FP16 are no bypass. The parts of MKL are listed
 /// because the shim sees the calls that enter MKL. numpy's main library uses such instructions only in functions for
 /// its type float16.
-constexpr std::string_view harmless_half_code[] = {"libmkl_", "_multiarray_umath."};
+constexpr std::string_view harmless_half_code[] = {"libmkl_", "libmklml_", "_multiarray_umath."};
 
 constexpr std::string_view launch_marker = "cuLaunchKernel";
 constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul", launch_marker};

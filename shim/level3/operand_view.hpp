@@ -6,7 +6,11 @@
 // missing_element() for an element outside a triangle.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "shim/level3/level3.hpp"
 #include "shim/level3/matrix.hpp"
@@ -33,6 +37,17 @@ using FloatElement = Element<float>;
 template <class Real>
 bool is_zero(Element<Real> x) {
     return x.re == 0 && x.im == 0;
+}
+
+/// Returns the largest power of two that is at most |re| or |im|, or the next one whose inverse is a normal number.
+template <class Real>
+Real power_of_two(Element<Real> x) {
+    using Bits = std::conditional_t<sizeof(Real) == sizeof(float), std::uint32_t, std::uint64_t>;
+    using Limits = std::numeric_limits<Real>;
+    const Bits exponent = std::bit_cast<Bits>(Limits::infinity());
+    const Real power = std::bit_cast<Real>(std::bit_cast<Bits>(x.re) & exponent);
+    const Real of_imaginary = std::bit_cast<Real>(std::bit_cast<Bits>(x.im) & exponent);
+    return std::clamp(std::max(power, of_imaginary), Limits::min(), 1 / Limits::min());
 }
 
 template <class Number>

@@ -856,8 +856,8 @@ def test_instructions_for_bf16_in_data_in_a_blas_or_in_a_known_library_are_no_fu
     data = plugin(tmp_path / "libdata.so", PRODUCT + f'__asm__(".pushsection .rodata\\n{CODE_FOR_BF16}\\n.popsection");')
     blas = plugin(tmp_path / "libblas_of_others.so", f"void cblas_sbgemm(void) {{}} void run(void) {{}} {asm}")
     numpy = plugin(tmp_path / "_multiarray_umath.so", f"void run(void) {{}} {asm}")
-    mkl = plugin(tmp_path / "libmkl_avx512.so.3", f"void run(void) {{}} {asm}")
-    words = [f"local={data}", f"run={data}", f"local={blas}", f"local={numpy}", f"local={mkl}"]
+    mkl = [plugin(tmp_path / name, f"void run(void) {{}} {asm}") for name in ("libmkl_avx512.so.3", "libmklml_intel.so")]
+    words = [f"local={data}", f"run={data}", *(f"local={path}" for path in (blas, numpy, *mkl))]
     assert bypasses(verify(load(log, *words))) == []
     known = plugin(tmp_path / "libXNNPACK.so.3", f"void run(void) {{}} {asm}")
     assert bypasses(verify(load(tmp_path / "known.fp32rec", *words, f"local={known}"))) == ["XNNPACK"]

@@ -390,12 +390,14 @@ Element<Real> alpha_of(const Level3& product) {
 }
 
 /// Computes C := alpha A B^T + C, or C := alpha A B^H + C, for some columns of C. Computes only the part of C that
-/// the operation writes. If C is row-major, computes the transposed product.
+/// the operation writes. If C is row-major, computes the transposed product. LAPACK passes vectors of 1e-30 with an
+/// alpha of 1e30, so B is first multiplied by the power of two in alpha, which is exact unless it under- or
+/// overflows.
 template <class Real>
 void add_outer(const Level3& product, const VectorLoops<Real>& loops, StridedVector<const Real> left,
                StridedVector<const Real> right, Element<Real> alpha, IndexRange columns) {
     const int width = product.is_complex ? 2 : 1;
-    const Real parts[] = {alpha.re, alpha.im};
+    const Real power = power_of_two(alpha), parts[] = {alpha.re / power, alpha.im / power};
     const bool is_hermitian = product.operation == Operation::her || product.operation == Operation::her2;
     const bool is_conjugated = is_hermitian || product.operation == Operation::gerc;
     Part part = written_part(product);
@@ -408,9 +410,10 @@ void add_outer(const Level3& product, const VectorLoops<Real>& loops, StridedVec
             const std::int64_t begin = part == Part::lower ? std::clamp(j, first, first + count) : first;
             const std::int64_t end = part == Part::upper ? std::clamp(j + 1, first, first + count) : first + count;
             if (begin >= end) continue;
-            Real factors[4];
+            Real factors[4] = {};
             set_factors(right.data + j * right.increment * width, width, is_conjugated && product.row_major,
                         is_conjugated && !product.row_major, factors, factors + 2);
+            for (Real& factor : factors) factor *= power;
             Real* const column = static_cast<Real*>(product.c) + j * product.ldc * width;
             const bool has_real_diagonal = is_hermitian && begin <= j && j < end;
             if (has_real_diagonal) column[j * width + 1] = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -159,6 +160,24 @@ void expect_the_bits_of_outer_products(const Level3& update, std::int64_t incx, 
             ASSERT_EQ(found.element(at).re, wanted.re) << i << ' ' << j;
             ASSERT_EQ(found.element(at).im, wanted.im) << i << ' ' << j;
         }
+}
+
+TYPED_TEST(VectorUpdates, OfTinyAndOfHugeVectorsNeitherUnderflowNorOverflowBeforeTheyAreScaled) {
+    using Real = TypeParam;
+    const Real tiny = std::ldexp(Real{1}, std::numeric_limits<Real>::min_exponent + 6);
+    for (const bool is_complex : {false, true})
+        for (const Real size : {tiny, 1 / tiny})
+            for (const InstructionSet by : instruction_sets_here()) {
+                const Real x[] = {size, 0}, alpha[] = {3 / size, 0};
+                Real found[] = {0, 0};
+                Level3 outer = this->of(Operation::ger, is_complex);
+                outer.m = outer.n = outer.lda = outer.ldb = outer.ldc = 1;
+                outer.a = outer.b = x;
+                outer.alpha = alpha;
+                outer.c = found;
+                ASSERT_TRUE(multiply_vector_in_fixed_order(outer, by));
+                ASSERT_EQ(found[0], 3 * size);
+            }
 }
 
 TYPED_TEST(VectorUpdates, OfSymmetricMatricesHaveTheBitsOfOuterProductsAndTouchNothingElse) {
