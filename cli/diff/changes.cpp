@@ -1,4 +1,4 @@
-#include "cli/diff/outcome.hpp"
+#include "cli/diff/changes.hpp"
 
 #include <fmt/format.h>
 

@@ -14,8 +14,11 @@
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
+#include "cli/diff/changes.hpp"
 #include "cli/diff/outcome.hpp"
+#include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
+#include "cli/diff/summary.hpp"
 #include "cli/kept_runs/kept_runs.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"

@@ -1,4 +1,4 @@
-#include "cli/diff/outcome.hpp"
+#include "cli/diff/pairs.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cli/diff/align.hpp"
+#include "cli/diff/results.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "record/fingerprint.hpp"
 #include "record/format/entry_fields.hpp"

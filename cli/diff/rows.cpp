@@ -1,4 +1,4 @@
-#include "cli/diff/outcome.hpp"
+#include "cli/diff/rows.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include <set>
 #include <tuple>
 
+#include "cli/diff/outcome.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "record/fingerprint.hpp"

@@ -1,4 +1,4 @@
-#include "cli/diff/outcome.hpp"
+#include "cli/diff/summary.hpp"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "cli/doctor/doctor.hpp"
+#include "cli/doctor/blas.hpp"
 
 #include <dlfcn.h>
 
@@ -11,7 +11,6 @@
 #include <set>
 #include <sstream>
 
-#include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/worker_process.hpp"
 #include "cli/run/process_environment.hpp"
 #include "policy/words.hpp"

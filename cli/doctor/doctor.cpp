@@ -8,7 +8,7 @@
 #include "cli/binaries/program_file.hpp"
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
-#include "cli/doctor/doctor.hpp"
+#include "cli/doctor/result.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 

@@ -1,7 +1,7 @@
 // Converts the result of `fp32shim doctor` to JSON. The number "schema" changes if a key changes its meaning or is
 // removed.
 #include "cli/output/json.hpp"
-#include "cli/doctor/doctor.hpp"
+#include "cli/doctor/result.hpp"
 #include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {

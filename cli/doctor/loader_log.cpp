@@ -1,4 +1,4 @@
-#include "cli/doctor/doctor.hpp"
+#include "cli/doctor/loader_log.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "cli/doctor/doctor.hpp"
+#include "cli/doctor/machine.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

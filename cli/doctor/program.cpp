@@ -1,4 +1,4 @@
-#include "cli/doctor/doctor.hpp"
+#include "cli/doctor/program.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -12,7 +12,6 @@
 #include <tuple>
 
 #include "cli/binaries/bypasses.hpp"
-#include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/program_file.hpp"
 #include "cli/binaries/worker_process.hpp"

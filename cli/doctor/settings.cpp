@@ -1,4 +1,4 @@
-#include "cli/doctor/doctor.hpp"
+#include "cli/doctor/settings.hpp"
 
 #include <fmt/format.h>
 
@@ -10,6 +10,7 @@
 
 #include "cli/binaries/elf_file.hpp"
 #include "cli/binaries/function_kind.hpp"
+#include "cli/doctor/blas.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/run/process_environment.hpp"
 #include "cli/run/program_variables.hpp"

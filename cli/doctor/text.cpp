@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/doctor/doctor.hpp"
+#include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
 #include "system/cpu_features.hpp"

@@ -13,7 +13,7 @@
 #include "cli/binaries/shim_library.hpp"
 #include "cli/binaries/worker_process.hpp"
 #include "cli/command_line/commands.hpp"
-#include "cli/doctor/doctor.hpp"
+#include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
 #include "system/inline_text.hpp"

@@ -1,4 +1,4 @@
-#include "cli/sensitivity/result.hpp"
+#include "cli/sensitivity/cheapest_policy.hpp"
 
 #include <algorithm>
 #include <functional>

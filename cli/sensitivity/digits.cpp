@@ -1,4 +1,4 @@
-#include "cli/sensitivity/result.hpp"
+#include "cli/sensitivity/digits.hpp"
 
 #include <fmt/format.h>
 

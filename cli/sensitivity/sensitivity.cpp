@@ -15,6 +15,8 @@
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/sensitivity/cheapest_policy.hpp"
+#include "cli/sensitivity/digits.hpp"
 #include "cli/sensitivity/result.hpp"
 #include "cli/sensitivity/runner.hpp"
 #include "cli/trials/assumptions.hpp"
