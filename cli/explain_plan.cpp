@@ -176,9 +176,9 @@ cublas::PlanRequest request_of(const Function& function, const policy::MatmulCal
                                const std::vector<UnknownFact>& unknowns) {
     const ProductFamily& family = function.product();
     cublas::PlanRequest request;
-    request.counted = policy::is_single(call.dtype)   ? cublas::OperandTreatment::governed
-                      : policy::is_double(call.dtype) ? cublas::OperandTreatment::as_called
-                                                      : cublas::OperandTreatment::observed;
+    request.treatment = policy::is_single(call.dtype)   ? cublas::OperandTreatment::governed
+                        : policy::is_double(call.dtype) ? cublas::OperandTreatment::as_called
+                                                        : cublas::OperandTreatment::observed;
     request.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
     request.is_solve = family.operation == blas::Operation::trsm;
     request.caller = call.caller;

@@ -144,9 +144,10 @@ void* real_lookup(void* handle, const char* name, const char* version) {
     return version == nullptr ? fp32shim_real_dlsym(handle, name) : fp32shim_real_dlvsym(handle, name, version);
 }
 
-/// Returns the answer to a call of dlsym or dlvsym for the name of an intercepted function, as entry_point_for()
-/// does. If only the shim has the name, returns nullptr, and dlerror has the loader's message. `version` is nullptr
-/// for dlsym.
+/// Returns the answer to a call of dlsym or dlvsym for `name`, an intercepted function or dnnl_set_verbose: an entry
+/// point for the function that would be found without the shim, or that function itself if must_find_real_function()
+/// says so. If no object except the shim has the name, returns nullptr, and dlerror has the loader's message.
+/// `version` is nullptr for dlsym.
 void* answer_lookup(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
     void* found = nullptr;
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {

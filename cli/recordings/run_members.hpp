@@ -65,7 +65,8 @@ struct MissingFileList {
     /// The number of recordings that forked children, or processes of the run, could not make.
     std::uint32_t never_made = 0;
     bool lacks_children_file = false;
-    /// The recording that lists this one is missing. If it lists several recordings, only one of them says so.
+    /// True if the file whose list contains this recording is missing, unless lacks_children_file is true, or the
+    /// MissingFileList of an earlier recording already reports the same file.
     bool lacks_list = false;
 
     std::size_t recording_count() const { return names.size() + unnamed; }

@@ -50,7 +50,8 @@ std::string lost_audits_text(const MergedCalls& calls);
 
 /// Returns lost_audits_text() followed by audit_table() as text; empty without audits.
 std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream);
-/// Returns first_nonfinite_table() as text, or a line that nothing was found; empty if no results were searched.
+/// Returns first_nonfinite_table() as text. If it has no rows, returns a line that nothing was found, or an empty
+/// text if that is not known: no results were searched, a filter is set, or audits were lost.
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 /// Returns first_received_table() as text; empty if it has no rows.
 std::string first_received_text(const MergedCalls& calls, const TableLimits& limits, int stream);

@@ -145,14 +145,15 @@ std::string add_python_startup_file(const policy::Policy& policy, ProcessEnviron
                                                 "../share/fp32shim/site-packages")
                                                    .lexically_normal()
                                                    .string()));
-    const std::string first = std::filesystem::path(file).parent_path().string();
-    if (first.find(':') != std::string::npos)
-        return fmt::format("{}: PYTHONPATH cannot hold a path with a colon: {}", what, policy::quoted_path(first));
+    const std::string startup_folder = std::filesystem::path(file).parent_path().string();
+    if (startup_folder.find(':') != std::string::npos)
+        return fmt::format("{}: PYTHONPATH cannot hold a path with a colon: {}", what,
+                           policy::quoted_path(startup_folder));
     // The other entries of PYTHONPATH stay unchanged, even empty ones, because these stand for the program's own
     // folder.
     const std::string others = environment.get("PYTHONPATH");
-    if (others != first && !others.starts_with(first + ':'))
-        environment.set("PYTHONPATH", others.empty() ? first : first + ':' + others);
+    if (others != startup_folder && !others.starts_with(startup_folder + ':'))
+        environment.set("PYTHONPATH", others.empty() ? startup_folder : startup_folder + ':' + others);
     return {};
 }
 

@@ -274,6 +274,12 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) 
            has_other_order(row->decision.how, row->decision.reason);
 }
 
+const Verdict& VerifyResult::verdict() const {
+    if (!violations.empty()) return violated;
+    const bool has_open_bypass = !bypasses[static_cast<std::size_t>(BypassStanding::open)].empty();
+    return doubts.empty() && !has_open_bypass ? shown : inconclusive;
+}
+
 VerifyResult verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
                           const VerifyOptions& options, ExpectedJobList expected) {
     const policy::Floor at_least = asked_floor(options);

@@ -157,11 +157,7 @@ struct VerifyResult {
             if (std::invoke(is_of, row)) sum += row->counters.calls;
         return sum;
     }
-    const Verdict& verdict() const {
-        if (!violations.empty()) return violated;
-        return doubts.empty() && bypasses[static_cast<std::size_t>(BypassStanding::open)].empty() ? shown
-                                                                                                  : inconclusive;
-    }
+    const Verdict& verdict() const;
 };
 
 /// Numbers and times of the calls of one recording.

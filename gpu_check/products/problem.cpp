@@ -127,10 +127,10 @@ Float64Problem::Float64Problem(const Cublas& cublas, int n)
       kept_bits_(cublas.device, sizeof(int)) {
     a_.upload(shifted(host_a_, n, false).data(), matrix_bytes_);
     b_.upload(shifted(host_b_, n, true).data(), matrix_bytes_);
-    constexpr const char* counter = "cublasSetFixedPointEmulationMantissaBitCountPointer";
-    if (const auto count =
-            cublas.library.find<decltype(cublasSetFixedPointEmulationMantissaBitCountPointer)>(counter))
-        count(cublas.handle, static_cast<int*>(kept_bits_.address()));
+    constexpr const char* setter_name = "cublasSetFixedPointEmulationMantissaBitCountPointer";
+    if (const auto set_pointer =
+            cublas.library.find<decltype(cublasSetFixedPointEmulationMantissaBitCountPointer)>(setter_name))
+        set_pointer(cublas.handle, static_cast<int*>(kept_bits_.address()));
 }
 
 void Float64Problem::prepare_output(ProductKind shape) {

@@ -9,7 +9,7 @@ import fp32shim
 from fp32shim.notebook import PRECISIONS
 
 FLOORS = ("fp32", "bf16x9", "tf32", "bf16", "fp16")  # the strictest comes first
-LONGEST_LABEL = 300  # number of bytes; a recording keeps 512 bytes of joined labels
+LONGEST_LABEL = 300  # number of bytes; labels that are joined have less than 1024, and lines of JSON cut them to 512
 
 
 def node_id_of(test):

@@ -416,9 +416,8 @@ void RecordingReader::read_environment(const format::Header& header) {
     for (std::size_t i = 0; i < format::environment_limit; ++i) {
         const format::EnvironmentRecord& entry = header.environment[i];
         const std::uint64_t offset = offsetof(format::Header, environment) + i * sizeof entry;
-        // Facts that only newer versions of fp32shim know are left out, and so are all facts if the file has no
-        // complete header.
-        if (facts_.file_size < sizeof header) break;
+        if (facts_.file_size < sizeof header) break;  // without a complete header, no entry is used
+        // Unused entries, and facts that only newer versions of fp32shim know, are left out.
         if (entry.fact == 0 || entry.fact > static_cast<std::uint32_t>(EnvironmentFact::gpu)) continue;
         std::string value = row_reader_->text(entry.value, offset);
         if (value.empty()) continue;  // the part of the file with the text is missing

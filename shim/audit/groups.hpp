@@ -30,7 +30,8 @@ class CallGroup {
     /// Otherwise returns false.
     bool claim_early_audit(std::uint32_t most);
 
-    /// Returns true if a log has already shown the group's decision.
+    /// Returns true if a log has already shown the group's decision. This is for groups that stand for one decision
+    /// in a log (group_of() in record_call.cpp), in which no calls are counted.
     bool was_shown_in_log() const { return calls_.load(std::memory_order_relaxed) != 0; }
     /// Notes that a log now shows the group's decision. Returns false if a log had already shown the decision.
     bool mark_shown_in_log() { return next_call_number() == 1; }

@@ -434,7 +434,9 @@ void write_loaded_files_mark() {
 }
 
 void count_missed_mark() {
-    static constinit system::OncePerProcess counted;  // a process may try several programs before one is executed
+    // This function is called before each exec that the process attempts, of which several may fail, and before
+    // _exit.
+    static constinit system::OncePerProcess counted;
     if (own_recording() != nullptr || !may_leave_mark()) return;
     const record::UnrecordedProcessMark mark;
     if (!multiplies_nothing(mark) && counted.is_first_call()) record::count_missed_mark(children_file_of_run());

@@ -90,8 +90,8 @@ Plan plan_request(const PlanRequest& request, const policy::Decision& decision, 
     Plan plan;
     plan.decision = decision;
     const RequestedPrecision& asked = request.asked;
-    const bool is_float64 = request.counted == OperandTreatment::as_called;
-    if (request.counted == OperandTreatment::observed) return plan_accumulation(request, decision);
+    const bool is_float64 = request.treatment == OperandTreatment::as_called;
+    if (request.treatment == OperandTreatment::observed) return plan_accumulation(request, decision);
     if (!is_float64 && asked.control == FormatControl::none) {
         // cublasXt and the interface before version 2 have no math mode, so they compute in FP32 unless the
         // environment says otherwise.

@@ -13,15 +13,15 @@ namespace fp32shim::cublas {
 /// The treatment of a product, which depends on the type of its operands.
 enum class OperandTreatment : std::uint8_t {
     governed,
-    as_called,   ///< float64: the product is counted, and changed only by rules that ask for a format of float64
-    observed,    ///< narrower than float32: the product is counted; in half products, the type in which they add may
-                 ///< be changed
-    not_at_all,  ///< integers: the product is not counted
+    as_called,  ///< float64: the product is counted, and changed only by rules that ask for a format of float64
+    observed,   ///< narrower than float32: the product is counted; in half products, the type in which they add may
+                ///< be changed
+    ignored,    ///< integers: the product is not counted
 };
 
 /// The facts about a call, its handle and its caller on which a plan depends.
 struct PlanRequest {
-    OperandTreatment counted = OperandTreatment::governed;
+    OperandTreatment treatment = OperandTreatment::governed;
     bool handle_is_known = true;
     bool pointers_are_in_arrays = false;  ///< true if the operands are passed as arrays of pointers
     bool is_solve = false;                ///< true for trsm and its batched forms
@@ -36,7 +36,7 @@ struct Plan {
     Format asked = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the program's own call
     policy::AppliedFormat applied = policy::AppliedFormat::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
-    bool is_by_environment = false;  ///< true if an environment variable chose the format
+    bool is_by_environment = false;  ///< true if the call is forwarded, and an environment variable permits `applied`
     policy::Accumulator accumulator_as_called = policy::Accumulator::unknown;  ///< type in which a half product adds
                                                                                ///< in the program's own call
     policy::Accumulator accumulator = policy::Accumulator::unknown;            ///< type in which a half product adds

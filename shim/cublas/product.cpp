@@ -96,7 +96,7 @@ OperandType operand_type(std::int32_t data_type) {
         case type_r_4f_e2m1:
             return {OperandTreatment::observed, Dtype::float8};
         default:
-            return {OperandTreatment::not_at_all, Dtype::float32};
+            return {OperandTreatment::ignored, Dtype::float32};
     }
 }
 
@@ -109,14 +109,14 @@ Product describe_product(const Site& site, const Frame& frame) {
     product.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
     if (arguments.has(Role::a_type)) {
         const OperandType type = operand_type(arguments.enumerator(Role::a_type));
-        product.counted = type.counted;
+        product.treatment = type.treatment;
         product.dtype = type.dtype;
     } else if (family.treatment == Treatment::observed) {
-        product.counted = OperandTreatment::observed;
+        product.treatment = OperandTreatment::observed;
     } else if (is_double(family.dtype)) {
-        product.counted = OperandTreatment::as_called;
+        product.treatment = OperandTreatment::as_called;
     }
-    if (product.counted != OperandTreatment::not_at_all && arguments.has(Role::handle) && !is_xt(function))
+    if (product.treatment != OperandTreatment::ignored && arguments.has(Role::handle) && !is_xt(function))
         product.handle = live_record_of(arguments.handle());
     if (product.handle != nullptr) product.device = device_of(*product.handle);
     return product;

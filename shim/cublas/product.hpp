@@ -13,14 +13,14 @@ namespace fp32shim::cublas {
 
 /// The treatment and the type of operands that have a given value of cudaDataType.
 struct OperandType {
-    OperandTreatment counted;
+    OperandTreatment treatment;
     policy::Dtype dtype;
 };
 OperandType operand_type(std::int32_t data_type);
 
 /// The facts about one call that follow from its arguments and its handle.
 struct Product {
-    OperandTreatment counted = OperandTreatment::governed;
+    OperandTreatment treatment = OperandTreatment::governed;
     policy::Dtype dtype = policy::Dtype::float32;
     bool pointers_are_in_arrays = false;  ///< true if the operands are passed as arrays of pointers
     bool is_guarded = false;              ///< true if the call is made inside PyTorch's NoTF32Guard

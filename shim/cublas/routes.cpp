@@ -69,7 +69,7 @@ std::uint64_t key(const Frame& frame) {
     bool allows_fp16 = false;
     if constexpr (type_position >= 0) {
         const OperandType type = operand_type(static_cast<std::int32_t>(frame.word(type_position)));
-        if (type.counted != OperandTreatment::governed && type.counted != OperandTreatment::as_called)
+        if (type.treatment != OperandTreatment::governed && type.treatment != OperandTreatment::as_called)
             return key_unknown;
         dtype = type.dtype;
     }

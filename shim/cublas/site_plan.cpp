@@ -66,7 +66,7 @@ const Plan& plan_by_number(std::uint64_t number) { return *plans[number].load(st
 
 Plan plan_decision(const Site& site, const Product& product, const policy::Decision& decision,
                    const Settings& in_force) {
-    const PlanRequest request{.counted = product.counted,
+    const PlanRequest request{.treatment = product.treatment,
                               .handle_is_known = product.handle != nullptr,
                               .pointers_are_in_arrays = product.pointers_are_in_arrays,
                               .is_solve = site.function->product().operation == blas::Operation::trsm,

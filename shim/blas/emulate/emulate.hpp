@@ -71,7 +71,8 @@ enum class EmulationResult : std::uint8_t {
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 
-/// Runs the product like emulate() with a Preview, but applies `kernel` to each element instead of rounding it.
+/// Runs the product like emulate() with a Preview whose `products` is 1, but replaces each element of the operands by
+/// what `kernel` makes of it. That need not be a rounding: audits take absolute values.
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 

@@ -74,11 +74,13 @@ Bf16Units find_units() { return Bf16Units::none; }
 /// Estimates of the time in nanoseconds that one core takes, measured on a Xeon with AMX (docs/accelerate.md). The
 /// first four members are the times for rounding one number of a factor and storing it in a panel.
 struct CostModel {
-    double adjacent_columns = 0.1;  ///< a number of a right factor whose columns are adjacent in memory
-    double other_columns = 1.2;     ///< a number of any other right factor
-    double rows = 0.4;              ///< a number of a left factor
-    double other_rows = 3;          ///< a number of a complex factor, or of a triangle that has to be completed
-    double element = 0.5;           ///< the time to add a sum to an element of the result
+    double contiguous_columns = 0.1;  ///< a number of a right factor in which the numbers of a column are adjacent
+    double other_columns = 1.2;       ///< a number of any other right factor
+    double rows = 0.4;                ///< a number of a left factor
+    /// A number of a complex factor, or of a triangle that has to be completed. In a right factor, other_columns is
+    /// added.
+    double completion = 3;
+    double element = 0.5;  ///< the time to add a sum to an element of the result
     double term_in_bf16;
     double term_in_float32 = 0.013;
 };
@@ -92,10 +94,10 @@ double nanoseconds_in_bf16(const MultiplyJob<float>& job, const CostModel& costs
     const double columns = static_cast<double>(job.columns) * width;
     const double depth = static_cast<double>(job.depth) * width;
     const StridedFactor<float> right_factor = strided_real_factor(job, true);
-    const double right = right_factor.data == nullptr      ? costs.other_rows + costs.other_columns
-                         : right_factor.summed_stride == 1 ? costs.adjacent_columns
+    const double right = right_factor.data == nullptr      ? costs.completion + costs.other_columns
+                         : right_factor.summed_stride == 1 ? costs.contiguous_columns
                                                            : costs.other_columns;
-    const double left = strided_real_factor(job, false).data != nullptr ? costs.rows : costs.other_rows;
+    const double left = strided_real_factor(job, false).data != nullptr ? costs.rows : costs.completion;
     // The left factor is packed again for each block of columns.
     constexpr double block = columns_at_once<float>;
     return depth * columns * right + depth * rows * left * up(columns, block) / block +

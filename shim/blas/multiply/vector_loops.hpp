@@ -265,9 +265,10 @@ inline Vector<Real> gather_numbers(const Rows& rows, std::int64_t at) {
     return load(numbers);
 }
 
-/// The number of vectors of sums that are computed at the same time if numbers are transposed. Several vectors are
-/// quicker than one, since each addition to a sum waits for the previous one. More than 16 rows would not stay in the
-/// first-level cache if their distance is a power of two.
+/// The number of vectors of sums that loops with load_transposed() compute at the same time. Each vector has the sums
+/// of lanes<Real> rows. Several vectors are quicker than one, since each addition to a sum waits for the previous
+/// one. Together they have at most 16 rows, since more would not stay in the first-level cache if the distance
+/// between rows is a power of two.
 template <class Real>
 inline constexpr int vectors_at_once = lanes<Real> == 16  ? 1
                                        : lanes<Real> == 8 ? 2

@@ -131,21 +131,21 @@ bool CallAudit::save_overwritten_values(const AuditStream& stream) {
     const std::size_t bytes = keeps_c ? packed_bytes(operand_c(first)) : packed_bytes(operand_b(first));
     const auto count = static_cast<std::size_t>(singles_.count());
     if (bytes > host_memory_limit / count) return false;
-    starts_.emplace(bytes * count);
-    next_start_ = starts_->bytes().data();
-    if (starts_->bytes().empty()) return false;
+    overwritten_.emplace(bytes * count);
+    next_overwritten_ = overwritten_->bytes().data();
+    if (overwritten_->bytes().empty()) return false;
     const bool is_kept = copy_overwritten_values(stream, keeps_c, bytes) && stream.wait_for_audit();
-    if (!stream.have_copies_ended()) starts_->keep_mapped();
+    if (!stream.have_copies_ended()) overwritten_->keep_mapped();
     return is_kept;
 }
 
 /// Copies the values that the products overwrite to the host. Each product takes `bytes` bytes. If `keeps_c` is true,
 /// the values are those of C, otherwise those of B.
 bool CallAudit::copy_overwritten_values(const AuditStream& stream, bool keeps_c, std::size_t bytes) {
-    char* start = next_start_;
-    for (std::int64_t i = 0; i < singles_.count(); ++i, start += bytes) {
+    char* next = next_overwritten_;
+    for (std::int64_t i = 0; i < singles_.count(); ++i, next += bytes) {
         const Matrix matrix = keeps_c ? singles_.old_result_at(i) : operand_b(singles_.product_at(i));
-        if (!stream.read_matrix(matrix, packed_matrix(matrix, start))) return false;
+        if (!stream.read_matrix(matrix, packed_matrix(matrix, next))) return false;
     }
     return true;
 }
@@ -174,7 +174,7 @@ bool CallAudit::compare_all_products(AuditFormat ran) {
     const std::size_t device_bytes = Memory::device_bytes(first);
     const std::size_t host_bytes =
         Memory::host_bytes(first, audit::exceeds_product_type(audit_.reference, first.is_double));
-    const std::size_t kept_bytes = starts_ ? starts_->bytes().size() : 0;
+    const std::size_t kept_bytes = overwritten_ ? overwritten_->bytes().size() : 0;
     if (device_bytes > device_memory_limit || host_bytes > host_memory_limit - kept_bytes) return false;
     const AuditStream stream(driver_, launcher_.stream);
     const HostMemory host(stream, host_bytes);
@@ -194,11 +194,11 @@ bool CallAudit::compare_all_products(AuditFormat ran) {
 /// returns true.
 bool CallAudit::compare_one_product(const AuditStream& stream, const Level3& single, const Memory& memory,
                                     AuditFormat ran) {
-    Matrix start{};
-    char* const next_start = next_start_;
-    if (!copy_product_to_host(stream, single, memory, start)) return false;
+    Matrix c_before{};
+    char* const next_overwritten = next_overwritten_;
+    if (!copy_product_to_host(stream, single, memory, c_before)) return false;
     blas::OperandExponents operands;
-    if (!store_operand_exponents(single, memory.a, has_b(single.operation) ? memory.b : Matrix{}, start, operands,
+    if (!store_operand_exponents(single, memory.a, has_b(single.operation) ? memory.b : Matrix{}, c_before, operands,
                                  audit_))
         return true;
     const Level3 on_host = with_operands(single, memory.a, memory.b, memory.result);
@@ -209,46 +209,46 @@ bool CallAudit::compare_one_product(const AuditStream& stream, const Level3& sin
     const bool has_reference = blas::reference_stays_in_range(on_host, operands);
     if (audit::exceeds_product_type(audit_.reference, single.is_double)) {
         if (!has_reference) return false;
-        const Matrix layout = start.data != nullptr ? start : packed_matrix(memory.result, nullptr);
+        const Matrix layout = c_before.data != nullptr ? c_before : packed_matrix(memory.result, nullptr);
         const blas::ReferenceMatrix reference = multiply_for_reference(on_host, layout, memory.wide);
-        if (!compute_bounds(stream, on_device, memory, start, bound)) return false;
+        if (!compute_bounds(stream, on_device, memory, c_before, bound)) return false;
         accumulate_differences(memory.result, reference, bound, singles_.written_region(), sums);
         store_errors_and_cancellation(sums, audit_);
     } else {
         const auto result_in = [&](AuditFormat format, const Matrix& to) -> const Matrix* {
             if (format == ran) return &memory.result;
-            return multiply_in_format(stream, *format_of(format), false, on_device, memory, start, to) ? &to
-                                                                                                       : nullptr;
+            return multiply_in_format(stream, *format_of(format), false, on_device, memory, c_before, to) ? &to
+                                                                                                          : nullptr;
         };
         const Matrix* const reference = result_in(audit_.reference, memory.reference);
         const Matrix* const tested = reference == nullptr ? nullptr : result_in(audit_.tested, memory.tested);
-        if (tested == nullptr || !compute_bounds(stream, on_device, memory, start, bound)) return false;
+        if (tested == nullptr || !compute_bounds(stream, on_device, memory, c_before, bound)) return false;
         accumulate_differences(*tested, *reference, bound, singles_.written_region(), sums);
         if (launcher_.adds_epilogue || !has_reference) {
             store_errors_and_cancellation(sums, audit_);
             return true;
         }
-        next_start_ = next_start;
-        if (!copy_product_to_host(stream, single, memory, start))
+        next_overwritten_ = next_overwritten;
+        if (!copy_product_to_host(stream, single, memory, c_before))
             return false;  // the operands are copied again, since compute_bounds() has overwritten them
-        store_errors_and_noise(sums, on_host, start, {*tested, *reference, singles_.written_region()}, memory.line,
+        store_errors_and_noise(sums, on_host, c_before, {*tested, *reference, singles_.written_region()}, memory.line,
                                audit_);
     }
     return true;
 }
 
-/// Copies a product's operands and result to the host. `start` becomes the previous values of C if the product uses
-/// them.
+/// Copies a product's operands and result to the host. `c_before` becomes the previous values of C if the product
+/// uses them.
 bool CallAudit::copy_product_to_host(const AuditStream& stream, const Level3& single, const Memory& memory,
-                                     Matrix& start) {
+                                     Matrix& c_before) {
     if (!stream.read_matrix(operand_a(single), memory.a) || !stream.read_matrix(operand_c(single), memory.result))
         return false;
     const bool keeps_b = singles_.overwrites_b();
     if (!keeps_b && has_b(single.operation) && !stream.read_matrix(operand_b(single), memory.b)) return false;
-    if (next_start_ != nullptr) {
-        const Matrix kept = packed_matrix(keeps_b ? memory.b : memory.result, next_start_);
-        next_start_ += packed_bytes(kept);
-        (keeps_b ? copy_elements(kept, blas::Part::whole, memory.b) : void(start = kept));
+    if (next_overwritten_ != nullptr) {
+        const Matrix kept = packed_matrix(keeps_b ? memory.b : memory.result, next_overwritten_);
+        next_overwritten_ += packed_bytes(kept);
+        (keeps_b ? copy_elements(kept, blas::Part::whole, memory.b) : void(c_before = kept));
     }
     return stream.wait_for_audit();
 }
@@ -257,10 +257,10 @@ bool CallAudit::copy_product_to_host(const AuditStream& stream, const Level3& si
 /// on the host. `single` is the product with its operands on the device. `is_bound` is passed on to
 /// AuditLauncher::launch. Returns false if the driver or the library reports an error.
 bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, bool is_bound, const Level3& single,
-                                   const Memory& memory, const Matrix& start, const Matrix& to) {
+                                   const Memory& memory, const Matrix& c_before, const Matrix& to) {
     if (!stream.write_matrix(memory.a, memory.device_a) ||
         (has_b(single.operation) && !stream.write_matrix(memory.b, memory.device_b)) ||
-        (start.data != nullptr && !stream.write_matrix(start, memory.device_c)))
+        (c_before.data != nullptr && !stream.write_matrix(c_before, memory.device_c)))
         return false;
     Level3 other = single;
     if (launcher_.scalars_on_device) {
@@ -278,17 +278,17 @@ bool CallAudit::multiply_in_format(const AuditStream& stream, Format format, boo
 /// Computes blas::ComponentwiseBound for each element, and its reduced form too if the bound of a float32 product
 /// overflows. Overwrites the operands on the host. Returns false if multiply_in_format() fails.
 bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, const Memory& memory,
-                               const Matrix& start, blas::ComponentwiseBound& bound) {
+                               const Matrix& c_before, blas::ComponentwiseBound& bound) {
     const auto round_operands = [&](blas::RoundingKernel kernel) {
         round_in_place(memory.a, kernel);
         if (has_b(single.operation)) round_in_place(memory.b, kernel);
     };
     round_operands(blas::absolute_value_kernel(single));
-    Matrix absolute_start{};
-    if (start.data != nullptr) {
-        absolute_start = memory.bound;
-        copy_elements(start, blas::Part::whole, absolute_start);
-        round_in_place(absolute_start, blas::absolute_value_kernel(single));
+    Matrix absolute_c{};
+    if (c_before.data != nullptr) {
+        absolute_c = memory.bound;
+        copy_elements(c_before, blas::Part::whole, absolute_c);
+        round_in_place(absolute_c, blas::absolute_value_kernel(single));
     }
     AlphaAndBeta scalars;
     blas::store_absolute_scalar(single, single.alpha, has_complex_scalar(single, false), scalars.alpha);
@@ -297,14 +297,14 @@ bool CallAudit::compute_bounds(const AuditStream& stream, const Level3& single, 
     other.alpha = scalars.alpha;
     if (single.beta != nullptr) other.beta = scalars.beta;
     const Format own = single.is_double ? Format::fp64 : Format::fp32;
-    if (!multiply_in_format(stream, own, true, other, memory, absolute_start, memory.bound)) return false;
+    if (!multiply_in_format(stream, own, true, other, memory, absolute_c, memory.bound)) return false;
     bound.sizes = memory.bound;
     record::ExponentRange ignored;
     if (single.is_double || widen_exponents(bound.sizes, singles_.written_region().part, ignored)) return true;
     // There is no reduced bound for a unit diagonal. The routine takes such a diagonal as 1 without reading it, so
     // the diagonal cannot be scaled down like the other elements.
     if (single.operation == blas::Operation::trmm && has_unit_diagonal(single)) return true;
-    bound = {memory.bound, memory.reduced, scalars.alpha[0], scalars.beta[0], start};
+    bound = {memory.bound, memory.reduced, scalars.alpha[0], scalars.beta[0], c_before};
     round_operands(blas::reduced_absolute_kernel(single.is_complex));
     scalars = {{1, 0}, {0, 0}};
     return multiply_in_format(stream, Format::fp32, true, other, memory, Matrix{}, memory.reduced);

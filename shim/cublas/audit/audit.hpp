@@ -47,11 +47,11 @@ class CallAudit {
     bool compare_one_product(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
                              policy::AuditFormat ran);
     bool copy_product_to_host(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
-                              blas::Matrix& start);
+                              blas::Matrix& c_before);
     bool multiply_in_format(const AuditStream& stream, Format format, bool is_bound, const blas::Level3& single,
-                            const Memory& memory, const blas::Matrix& start, const blas::Matrix& to);
+                            const Memory& memory, const blas::Matrix& c_before, const blas::Matrix& to);
     bool compute_bounds(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
-                        const blas::Matrix& start, blas::ComponentwiseBound& bound);
+                        const blas::Matrix& c_before, blas::ComponentwiseBound& bound);
     bool has_compared_formats(policy::AuditFormat ran) const;
 
     const AuditLauncher& launcher_;
@@ -62,8 +62,8 @@ class CallAudit {
     bool is_prepared_ = false;
     record::Audit audit_;
     std::optional<MappedMemory>
-        starts_;  ///< the values that the products overwrite: C if beta is not 0, or B of an in-place trmm
-    char* next_start_ = nullptr;
+        overwritten_;  ///< the values that the products overwrite: C if beta is not 0, or B of an in-place trmm
+    char* next_overwritten_ = nullptr;
 };
 
 }  // namespace fp32shim::cublas

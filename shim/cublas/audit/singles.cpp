@@ -58,7 +58,7 @@ const void* address_of_element(const void* data, std::int64_t elements, int widt
 }
 
 bool has_audited_type(const Product& product) {
-    return product.counted == OperandTreatment::governed || product.counted == OperandTreatment::as_called;
+    return product.treatment == OperandTreatment::governed || product.treatment == OperandTreatment::as_called;
 }
 
 void set_type(policy::Dtype dtype, Level3& single) {

@@ -155,7 +155,7 @@ CallOutcome govern_call(Site& site, const Frame& frame, const Settings& in_force
 
     const bool logs = in_force.is_logging();
     Product product = describe_product(site, frame);
-    if (product.counted == OperandTreatment::not_at_all) return untouched;
+    if (product.treatment == OperandTreatment::ignored) return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
     if (site.cublas.route == nullptr) {  // this function belongs to the interface before version 2, and its arguments
                                          // can only be passed on by a jump

@@ -57,9 +57,9 @@ bool describe_requested_precision(const Library& library, const MatmulDescriptio
                                   Product& product) {
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
-    product.counted = operand_type(type).counted;
+    product.treatment = operand_type(type).treatment;
     product.dtype = operand_type(type).dtype;
-    if (product.counted == OperandTreatment::not_at_all) return true;
+    if (product.treatment == OperandTreatment::ignored) return true;
     RequestedPrecision& asked = product.asked;
     asked.has_bf16x9 = library.has_bf16x9();
     asked.has_fp64_emulation = library.has_fp64_emulation();
@@ -108,7 +108,7 @@ void describe_half(const Library& library, const MatmulDescription& parts, const
 /// keys, such as an algorithm that rounds below FP32.
 std::uint64_t key_of(const Product& product, std::uint64_t settings) {
     const bool is_counted =
-        product.counted == OperandTreatment::governed || product.counted == OperandTreatment::as_called;
+        product.treatment == OperandTreatment::governed || product.treatment == OperandTreatment::as_called;
     if (!is_counted || product.is_guarded || product.pointers_are_in_arrays ||
         product.asked.of_algorithm != Format::fp32)
         return key_unknown;
@@ -163,7 +163,7 @@ bool describe(const Site& site, const MatmulDescription& parts, const void* algo
         parts.b_layout == nullptr || parts.d_layout == nullptr ||
         !describe_requested_precision(library, parts, algorithm, product))
         return false;
-    if (product.counted == OperandTreatment::not_at_all) return true;
+    if (product.treatment == OperandTreatment::ignored) return true;
     product.is_guarded = may_be_guarded(site) && is_inside_torch_guard();
     call.dtype = product.dtype;
     product.key = key_of(product, settings);
@@ -271,7 +271,7 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
     const std::int32_t own_compute_type = lt.product.asked.compute_type;
     const bool is_governed = lt.product.handle != nullptr;
     const AlgorithmReporter tell{library,
-                                 logs && lt.product.counted != OperandTreatment::as_called &&
+                                 logs && lt.product.treatment != OperandTreatment::as_called &&
                                      plan.applied != AppliedFormat::unchanged &&
                                      plan.applied != AppliedFormat::bf16x9,
                                  logs};
@@ -279,7 +279,7 @@ std::int32_t run_lt_as_planned(const Site& site, const Frame& frame, const Matmu
         is_governed && multiplies(lt.call) ? effective_limits(library, plan.decision.algorithms) : AlgorithmLimits{};
     // Only products of float32 and float64 have formats as in `plan.asked`. For products of other types, any
     // algorithm is precise enough.
-    const Format own_format = lt.product.counted == OperandTreatment::observed ? Format::fp16 : plan.asked;
+    const Format own_format = lt.product.treatment == OperandTreatment::observed ? Format::fp16 : plan.asked;
     Reason obstacle = Reason::as_requested;
     const auto run_as = [&](LtRunSettings form, Reason& reason) {
         auto status = run_fitting(site, frame, parts, lt, form, tell, done, reason);
@@ -372,7 +372,7 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
                                   pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
     LtProduct lt;
     if (!describe(site, parts, pointer(argument_algorithm), settings_key(change_count, in_force.generation), lt) ||
-        lt.product.counted == OperandTreatment::not_at_all)
+        lt.product.treatment == OperandTreatment::ignored)
         return untouched;
     if (lt.product.handle != nullptr) describe_sizes(*site.cublas.library, parts, lt.call);
     if (policy::is_half(lt.product.dtype))
@@ -406,12 +406,12 @@ CallOutcome govern_lt_algorithm_search(Site& site, const Frame& frame, const Set
                                   pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
     if (!describe(site, parts, nullptr, settings_key(change_count, in_force.generation), lt) ||
-        lt.product.handle == nullptr || lt.product.counted == OperandTreatment::not_at_all)
+        lt.product.handle == nullptr || lt.product.treatment == OperandTreatment::ignored)
         return untouched;
     if (!in_force.limits_algorithms && !has_changed_searches() &&
-        (lt.product.counted == OperandTreatment::as_called  ? !governs_float64(in_force)
-         : lt.product.counted == OperandTreatment::observed ? !in_force.changes_accumulation
-                                                            : false))
+        (lt.product.treatment == OperandTreatment::as_called  ? !governs_float64(in_force)
+         : lt.product.treatment == OperandTreatment::observed ? !in_force.changes_accumulation
+                                                              : false))
         return untouched;
     if (policy::is_half(lt.product.dtype)) describe_half(*site.cublas.library, parts, nullptr, nullptr, lt.product);
     const auto in_words = [&](policy::MatmulCall& call) {

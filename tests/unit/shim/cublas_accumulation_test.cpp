@@ -26,7 +26,7 @@ RequestedPrecision asked_of_half(std::int32_t compute_type) {
 
 Plan plan_for(const RequestedPrecision& asked, Accumulate accumulate = Accumulate::fp32) {
     const Reason reason = accumulate == Accumulate::fp32 ? Reason::as_requested : Reason::observed;
-    return plan_accumulation({.counted = OperandTreatment::observed, .asked = asked},
+    return plan_accumulation({.treatment = OperandTreatment::observed, .asked = asked},
                              {.reason = reason, .accumulate = accumulate});
 }
 
@@ -114,7 +114,7 @@ TEST(AccumulationPlan, LeavesACallThatCannotBeChangedAsItIs) {
     EXPECT_EQ(reason_of(asked), Reason::no_entry_point);
     EXPECT_EQ(reason_of(asked_of_half(compute_64f)), Reason::unknown_value);
     EXPECT_EQ(reason_of(asked_of_half(compute_32f_pedantic)), Reason::as_requested);
-    const Plan unknown = plan_accumulation({.counted = OperandTreatment::observed, .handle_is_known = false},
+    const Plan unknown = plan_accumulation({.treatment = OperandTreatment::observed, .handle_is_known = false},
                                            {.accumulate = Accumulate::fp32});
     EXPECT_EQ(unknown.reason, Reason::unknown_handle);
 }

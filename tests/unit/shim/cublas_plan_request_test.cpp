@@ -127,7 +127,7 @@ TEST(PedanticMode, IsReplacedByDefaultModeWhereTheLibraryRefusesIt) {
 
 TEST(Float64, RunsAsCalledIfTheLibraryRefusesTheChange) {
     PlanRequest request = sgemm_of("program");
-    request.counted = OperandTreatment::as_called;
+    request.treatment = OperandTreatment::as_called;
     request.asked.math_mode = math_fp64_emulated_fixedpoint;
     const Plan plan = by_default(request, Precision::fp64);
     EXPECT_EQ(plan.applied, AppliedFormat::fp64);
@@ -142,7 +142,7 @@ TEST(Float64, MayBeEmulatedInEveryFunctionWithoutAComputeTypeUntilARuleForbidsIt
     for (const ProductFamily* family : {&cublas_dsyrk, &cublas_zsyrk, &cublas_zherk, &cublas_dsyr2k, &cublas_zsyr2k,
                                         &cublas_zher2k, &cublas_dtrsm, &cublas_ztrsm, &cublas_ztrsm_batched}) {
         PlanRequest request;
-        request.counted = OperandTreatment::as_called;
+        request.treatment = OperandTreatment::as_called;
         request.is_solve = family->operation == blas::Operation::trsm;
         request.asked = {.control = family->control, .math_mode = math_fp64_emulated_fixedpoint};
         EXPECT_EQ(by_default(request, Precision::native).applied, AppliedFormat::fp64_emulated);
@@ -154,7 +154,7 @@ TEST(Float64, MayBeEmulatedInEveryFunctionWithoutAComputeTypeUntilARuleForbidsIt
 
 TEST(Float64, IsNotClaimedToBeFp64WhereNothingOverridesTheEnvironment) {
     PlanRequest request;  // as cublasXtDgemm
-    request.counted = OperandTreatment::as_called;
+    request.treatment = OperandTreatment::as_called;
     for (const Precision precision : {Precision::fp64, Precision::native}) {
         const Plan plan = plan_request(request, {.precision = precision}, Floor::none, {.emulates_fp64 = true}, {});
         EXPECT_EQ(plan.applied, AppliedFormat::fp64_emulated);
@@ -166,7 +166,7 @@ TEST(Float64, IsNotClaimedToBeFp64WhereNothingOverridesTheEnvironment) {
 
 TEST(Float64, IsEmulatedByProtectedCallersOnlyIfARuleNamesThem) {
     PlanRequest request = sgemm_of("libcusolver.so.12");
-    request.counted = OperandTreatment::as_called;
+    request.treatment = OperandTreatment::as_called;
     request.asked.has_fp64_emulation = true;
     const auto planned = [&](const Policy& policy) {
         return plan_request(request, {.precision = Precision::fp64_emulated, .rule = 0}, Floor::none, {}, policy);
