@@ -122,9 +122,10 @@ std::string change_text(std::uint64_t before, std::uint64_t after, std::string (
     return result;
 }
 std::string calls_text(double calls) { return count_text(static_cast<std::uint64_t>(calls)); }
-/// Returns the change of the time that calls took; empty if none of them was timed in one of the runs.
+/// Returns the change of the time that calls took; empty if not all of their kinds were timed in both runs.
 std::string time_change_text(const CallTotals& a, const CallTotals& b) {
-    const bool is_known = (a.calls == 0 || a.timed_calls > 0) && (b.calls == 0 || b.timed_calls > 0);
+    const bool is_known =
+        (a.calls == 0 || a.timed_calls > 0) && (b.calls == 0 || b.timed_calls > 0) && !a.is_part && !b.is_part;
     return is_known ? change_text(a.host_ns, b.host_ns, [](double ns) { return duration_text(ns); }) : "";
 }
 

@@ -167,6 +167,7 @@ ObservedRun run_under_ld_debug(const std::string& path, const std::vector<std::s
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     environment.set("LD_DEBUG", with_bindings ? "scopes,bindings" : "scopes");
     environment.set("LD_DEBUG_OUTPUT", folder.path() + "/loader");
+    observation.was_run = true;
     observation.ended = run_program(path, words, environment.entries(), Output::to_stderr);
     std::error_code error;
     std::map<int, std::filesystem::path> logs;

@@ -36,6 +36,7 @@ struct LoggedProcess {
 /// The result of running a program with LD_DEBUG.
 struct ObservedRun {
     std::string problem;  ///< reason why there is no log of the loader; empty if there is one
+    bool was_run = false;
     ProgramEnd ended;
     std::vector<LoggedProcess> processes;
 };

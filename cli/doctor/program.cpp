@@ -352,8 +352,8 @@ ExaminedProgram run_and_examine_program(const std::string& path, const std::vect
         return program;
     }
     say("doctor", fmt::format("running {} once to see what it loads; its output goes to stderr", words.front()));
-    program.was_run = true;
     const ObservedRun observation = run_under_ld_debug(program.path, words, with_bindings);
+    program.was_run = observation.was_run;
     program.ended = observation.ended;
     program.not_observed = observation.problem;
     for (const LoggedProcess& process : observation.processes) {

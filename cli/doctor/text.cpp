@@ -93,9 +93,9 @@ std::string program_text(const ExaminedProgram& program) {
     text += line("file", program.path);
     text += line("preload", program.why_unseen.empty() ? std::string("reaches it")
                                                        : "does not reach it: it " + program.why_unseen + "; not run");
-    if (!program.was_run) return text;
-    text += line("run once", program.ended.exec_error != 0 ? std::strerror(program.ended.exec_error)
-                                                           : "it " + program_end_text(program.ended));
+    if (program.was_run)
+        text += line("run once", program.ended.exec_error != 0 ? std::strerror(program.ended.exec_error)
+                                                               : "it " + program_end_text(program.ended));
     if (!program.not_observed.empty()) text += line("", "not observed: " + program.not_observed);
     std::size_t others = 0;
     std::vector<std::string> names_of_others;

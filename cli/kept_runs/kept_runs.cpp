@@ -39,8 +39,8 @@ constexpr std::uint64_t most_bytes = std::uint64_t{1} << 30;
 /// If the disk has less free space than this, no run is kept, because the program may need the space.
 constexpr std::uint64_t least_free_bytes = std::uint64_t{1} << 28;
 
-/// Returns true for the name of a run's folder, which consists of the run's start time to the millisecond (or the
-/// time of the run before it, if that is later) and its process id.
+/// Returns true for the name of a run's folder, which consists of the run's start time to the millisecond (or a
+/// millisecond after the run before it, if that is later) and its process id.
 bool is_run_name(std::string_view name) {
     constexpr std::string_view form = "0000-00-00T000000.000Z-0";
     for (std::size_t i = 0; i < name.size(); ++i) {

@@ -129,12 +129,13 @@ void follow(LogEntryReader& source, LogWriter& writer) {
         const bool is_given_up = may_run && is_silent(source.recording());
         const bool has_ended = (state != record::RecordingState::live && !may_run) || is_given_up;
         if (is_given_up || (may_run && !std::exchange(is_said, true)))
-            say("log", fmt::format("{}: it cannot be seen from this machine, container or PID namespace whether its "
-                                   "process still runs; {}",
-                                   source.path(),
-                                   is_given_up ? "not following it, since it has timed no call for an hour"
-                                               : "following until it notes its end, times no call for an hour, or "
-                                                 "until Ctrl-C"));
+            say("log",
+                fmt::format("{}: it cannot be seen from this machine, container or PID namespace whether its "
+                            "process still runs; {}",
+                            source.path(),
+                            is_given_up ? "not following it any longer, since it has timed no call for an hour"
+                                        : "following until it notes its end, until it has timed no call for an "
+                                          "hour, or until Ctrl-C"));
         const bool is_last = !source.read_again() || has_ended;
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last)
             while (source.next_entry_time())

@@ -192,8 +192,12 @@ void CallSum::add(const record::RecordedCounters& counters, double flops) {
     host_ns += counters.total_ns;
     timed_calls += counters.timed_calls;
     is_estimate |= counters.timed_calls != 0 && counters.timed_calls < counters.calls;
-    is_part |= counters.timed_calls == 0 && counters.calls > 0;
     work += std::max(flops, 0.0) * static_cast<double>(counters.calls);
+}
+
+void CallSum::add(const MergedRow& row, const record::RecordedCounters& counters) {
+    add(counters, row.flops);
+    is_part |= counters.timed_calls == 0 && counters.calls > 0 && !row.is_kernel();
 }
 
 std::string CallSum::time_text() const {
@@ -301,11 +305,11 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         process.calls += counters.calls;
         process.host_ns += counters.total_ns;
         if (counters.timed_calls < counters.calls) process.sampled_ns += counters.total_ns;
-        process.has_untimed_rows |= counters.timed_calls == 0;
+        process.has_untimed_rows |= counters.timed_calls == 0 && !rows_[index].is_kernel();
         process.has_gpu_calls |= row != nullptr && row->decision.call.device == policy::Device::cuda;
         if (row != nullptr && row->decision.call.device == policy::Device::cuda && !rows_[index].is_kernel())
             add_counters(process.gpus[row->decision.call.device_index], counters);
-        total_.add(counters, rows_[index].flops);
+        total_.add(rows_[index], counters);
         if (rows_[index].flops < 0) calls_without_work_ += counters.calls;
         if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;
         last_ns_ = std::max(last_ns_, counters.last_ns);
@@ -355,7 +359,7 @@ std::uint64_t MergedCalls::calls_with(bool (MergedRow::*is_of)() const) const {
 CallSum MergedCalls::vector_products() const {
     CallSum sum;
     for (const MergedRow& row : rows_)
-        if (row.is_vector_product()) sum.add(row.counters, row.flops);
+        if (row.is_vector_product()) sum.add(row, row.counters);
     return sum;
 }
 
@@ -371,7 +375,7 @@ std::vector<std::pair<std::string, CallSum>> MergedCalls::by_format(bool with_ve
         if (!with_vectors && row.is_vector_product()) continue;
         const auto range = std::find_if(result.begin(), result.end() - 1,
                                         [&](const auto& entry) { return entry.first == row.effective_format(); });
-        range->second.add(row.counters, row.flops);
+        range->second.add(row, row.counters);
     }
     result.back().second.calls += calls_without_row();
     std::erase_if(result, [](const auto& entry) { return entry.second.calls == 0; });

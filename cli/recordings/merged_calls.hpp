@@ -148,7 +148,7 @@ struct MergedProcess {
     std::uint64_t calls = 0;        ///< number of calls that pass the filter
     std::uint64_t host_ns = 0;      ///< total time of these calls
     std::uint64_t sampled_ns = 0;   ///< total time of the rows in which not all calls were timed
-    bool has_untimed_rows = false;  ///< there are rows in which no call was timed, such as those of XLA
+    bool has_untimed_rows = false;  ///< there are rows of products in which no call was timed, such as those of XLA
     bool has_gpu_calls = false;     ///< some of the calls ran on a GPU
     bool is_damaged = false;        ///< the recording has errors, so calls may be missing
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
@@ -191,11 +191,14 @@ struct CallSum {
     std::uint64_t host_ns = 0;
     std::uint64_t timed_calls = 0;
     bool is_estimate = false;  ///< `host_ns` is an estimate because not all calls were timed
-    bool is_part = false;      ///< `host_ns` lacks rows in which no call was timed, such as those of XLA
+    bool is_part = false;      ///< `host_ns` lacks rows in which no call was timed, such as those of XLA; launches of
+                               ///< kernels take no part in it
     double work = 0;           ///< floating-point operations of the calls for which they are known
 
     /// Adds calls of `flops` operations each; a negative number means unknown.
     void add(const record::RecordedCounters& counters, double flops = -1);
+    /// Adds calls of a row.
+    void add(const MergedRow& row, const record::RecordedCounters& counters);
     void add(const CallSum& others);
     double sort_key(RowOrder order) const;
     /// Returns the total duration as text: `1.3 s`, `~1.3 s` for an estimate, `>1.3 s` for a part, or `not timed`.

@@ -52,12 +52,12 @@ Json verdict_json(const MergedCalls& calls) {
     for (const MergedRow& row : calls.rows()) {
         const std::uint64_t count = row.counters.calls;
         if (count == 0) continue;
-        places[place_of(row)].add(row.counters, row.flops);
+        places[place_of(row)].add(row, row.counters);
         if (row.is_float64() && row.how == "round_operands") rounded += count;
         const auto floor = row.is_overflow ? std::nullopt : row.floor_met();
         if (ran_below_fp32(row)) {
-            below.add(row.counters, row.flops);
-            places_below[place_of(row)].add(row.counters, row.flops);
+            below.add(row, row.counters);
+            places_below[place_of(row)].add(row, row.counters);
             calls_by_format[ran_at_or_unknown(row)] += count;
             if (row.device == "cpu" && row.how != "forward" && row.how != "bf16_units") previewed += count;
             if (row.has_only_permitted_format()) allowed += count;

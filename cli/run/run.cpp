@@ -245,9 +245,8 @@ std::string no_calls_line(const std::string& bypasses, const ProgramEnd& ended) 
 
 std::string no_recording_line(const std::string& log_path) {
     return fmt::format(
-        "no recording was found at {}: the program recorded elsewhere, could not record, removed its recording, or "
-        "made "
-        "no matrix product that is seen",
+        "no recording was found at {}: the program recorded elsewhere, could not record, removed its recording, "
+        "or made no matrix product that is seen",
         policy::quoted_path(log_path));
 }
 

@@ -50,12 +50,11 @@ std::string time_text(const CallSum& total, std::int64_t program_ns) {
     const std::string duration = duration_text(static_cast<double>(whole));
     if (total.timed_calls == 0)
         return fmt::format("The program ran for {}. Its recorded products were not timed.\n", duration);
-    const std::string share = total.host_ns <= whole
-                                  ? (total.is_part ? "at least " : "") + share_text(total.host_ns, whole) + " of that"
-                                  : "more than that";
+    std::string share = total.host_ns <= whole ? share_text(total.host_ns, whole) + " of that" : "more than that";
+    if (total.is_part && total.host_ns <= whole) share = share.starts_with('<') ? "" : "at least " + share;
     return fmt::format(
-        "The program ran for {}. Its recorded products took {} on the host, added up over threads: {}.\n", duration,
-        total.time_text(), share);
+        "The program ran for {}. Its recorded products took {} on the host, added up over threads{}{}.\n", duration,
+        total.time_text(), share.empty() ? "" : ": ", share);
 }
 
 }  // namespace

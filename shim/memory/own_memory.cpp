@@ -20,16 +20,19 @@ extern "C" void fp32shim_call_on_stack(void (*function)(void*), void* argument,
 namespace fp32shim {
 namespace {
 
-// Memory for a process that has none left. It is large enough to read the environment and a short policy. Its pages
-// take address space, but use no memory until they are touched.
+// Memory that is used first, so that reading the environment and a short policy takes no system call. A part of it is
+// left for a process that has no other memory. Its pages take address space, but use no memory until they are
+// touched.
 constexpr std::size_t least_block_size = 64;
 alignas(least_block_size) constinit char settings_reserve[256 << 10]{};
+constexpr std::size_t part_for_exhaustion = 64 << 10;
 constinit std::atomic<std::size_t> reserve_used{0};
 
-void* allocate_from_reserve(std::size_t size) {
+/// Takes `size` bytes if `left` bytes are then left.
+void* allocate_from_reserve(std::size_t size, std::size_t left) {
     std::size_t used = reserve_used.load(std::memory_order_relaxed);
     do {
-        if (size > sizeof settings_reserve - used) return nullptr;
+        if (size + left > sizeof settings_reserve - used) return nullptr;
     } while (!reserve_used.compare_exchange_weak(used, used + size, std::memory_order_relaxed));
     return settings_reserve + used;
 }
@@ -70,8 +73,9 @@ void* allocate(std::size_t size) {
     const int size_class = std::countr_zero(block_size);
     Block* const freed = take_free_block(free_blocks[size_class]);
     if (freed != nullptr) return freed + 1;
-    void* memory = allocate_from_reserve(block_size);
+    void* memory = allocate_from_reserve(block_size, part_for_exhaustion);
     if (memory == nullptr) memory = map_blocks(block_size);
+    if (memory == nullptr) memory = allocate_from_reserve(block_size, 0);
     return memory != nullptr ? new (memory) Block{nullptr, size_class} + 1 : nullptr;
 }
 

@@ -32,8 +32,8 @@ void unmap(void* context) {
 }
 
 /// Returns a pthread key whose destructor unmaps a thread's context. Returns -1 if the process has no key left;
-/// contexts then stay mapped until the process ends. So does a context that a signal handler made, if its key is not
-/// one of the first 32.
+/// contexts then stay mapped until the process ends. So does the context of a thread that blocks a signal that has a
+/// handler, if its key is not one of the first 32 (SignalHold::may_set_thread_value()).
 int thread_exit_key() {
     constexpr int not_made = -2;
     static constinit std::atomic<int> key{not_made};

@@ -60,6 +60,7 @@ class Program:
             text += f"multiply = {operands}\n{before.format(name=name)}"
             self.line[name] = text.count("\n") + 1
             text += f"multiply()  # {name}\n{after}judge('{name}', multiply)\n"
+        shim.need("import numpy" not in text + end or shim.has_module("numpy"), "the system's Python has no numpy")
         self.folder = folder
         self.file = folder / "program.py"
         self.file.write_text(text + end + "\n")

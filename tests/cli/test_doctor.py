@@ -31,6 +31,14 @@ def doctor(*words, **variables):
     return done.returncode, json.loads(done.stdout), done.stderr
 
 
+
+def test_a_program_that_could_not_be_run_is_not_said_to_have_ended():
+    settings = {"TMPDIR": "/no/such/folder"}
+    program = doctor("--", "true", **settings)[1]["program"]
+    assert not program["was_run"] and program["exit_status"] is None and "TMPDIR" in program["not_observed"]
+    text = fp32shim("doctor", "--", "true", env=settings).stdout
+    assert "not observed: " in text and "run once" not in text
+
 def calls_of(result):
     return [calls for process in result["program"]["processes"] for calls in process["calls"]]
 

@@ -454,7 +454,7 @@ def test_run_says_what_it_set_and_what_is_not_covered(tmp_path):
 
 @pytest.mark.parametrize("part", ["fork", "ids", "malloc", "trap", "flags", "count"])
 def test_threads_of_a_product_do_no_harm_that_one_thread_would_not_do(part):
-    result = run(client("helper_threads"), part, blas="openblas", log=False, timeout=120,
+    result = run(client("helper_threads"), part, blas="openblas", log=False, timeout=600,
                  env={"FP32_MATMUL_THREADS": "4", "OPENBLAS_NUM_THREADS": "1"}, **MODE)
     assert result.stdout == "ok\n"
 
@@ -463,7 +463,7 @@ def test_threads_of_a_product_do_no_harm_that_one_thread_would_not_do(part):
 @pytest.mark.parametrize("part", ["first", "locale"])
 def test_the_first_product_may_be_in_a_handler_that_interrupted_malloc_or_setlocale(part, log):
     for _ in range(10):  # malloc is interrupted in about every third run
-        assert run(client("helper_threads"), part, blas="openblas", log=log, timeout=120).stdout == "ok\n"
+        assert run(client("helper_threads"), part, blas="openblas", log=log, timeout=600).stdout == "ok\n"
 
 
 def test_products_of_many_fibers_on_one_thread_do_not_share_memory():

@@ -90,8 +90,8 @@ std::int64_t key_of_release() {
 }
 
 /// Returns this thread's blocks, and makes them on the first call. Returns nullptr if there is no memory, or no
-/// pthread key by which to free the blocks when the thread ends. If a signal handler makes them, they may stay
-/// mapped.
+/// pthread key by which to free the blocks when the thread ends. They stay mapped if the key is not one of the first
+/// 32, and the thread blocks a signal that has a handler (SignalHold::may_set_thread_value()).
 ThreadScratchBlocks* own_blocks() {
     if (thread_blocks != nullptr) return thread_blocks;
     const system::SignalHold hold;  // a signal handler might make blocks too, or leave by siglongjmp
@@ -112,7 +112,7 @@ ThreadScratchBlocks* own_blocks() {
 
 /// Returns true if a call with the object `other` in its stack frame was surely left by a jump, as the call with the
 /// object `user` has found. The stack addresses alone do not show it, since either call may be on the stack of a
-/// fiber.
+/// fiber. Returns false for a call that was left if nothing has overwritten its stack frame so far.
 bool was_left_by_jump(const void* const* other, const void* const* user) {
     const auto address = reinterpret_cast<std::uintptr_t>(other);
     return system::ReentrancyFlag::was_left_by_jump(address, reinterpret_cast<std::uintptr_t>(user)) &&

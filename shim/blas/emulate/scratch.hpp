@@ -1,6 +1,7 @@
 // Memory for rounded copies and packed factors. Each thread has a few blocks, and keeps them for its next calls. Uses
 // neither malloc nor a destructor, since a signal handler may multiply, and a routine may be left by longjmp. The
-// block of a call that was left by longjmp serves a later call of the thread.
+// block of a call that was left by longjmp serves a later call of the thread, at the latest when other calls have
+// overwritten the stack frame of the call that was left.
 #pragma once
 
 #include <cstddef>

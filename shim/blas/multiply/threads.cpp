@@ -14,6 +14,10 @@ namespace {
 
 constinit std::atomic<bool> starts_threads{true};
 
+// This is done at the start of the process. In glibc before 2.36, a fork holds the lock of the list of handlers while
+// it calls the program's handlers, and these may wait for a product.
+__attribute__((constructor)) void handle_forks() { pthread_atfork(finish_helper_threads, nullptr, nullptr); }
+
 void* start(void* argument) {
     auto& worker = *static_cast<TeamThread*>(argument);
     ThreadTeam& team = *worker.team;
@@ -29,8 +33,6 @@ void start_others(ThreadTeam& team, ThreadLimit threads) {
     constexpr std::size_t own_stack_bytes = std::size_t{256} << 10;
     const system::SignalHold hold;  // the new threads inherit the blocked signals, and no handler jumps out of this
                                     // function
-    static constinit std::atomic<bool> is_registered{false};
-    if (!is_registered.exchange(true)) pthread_atfork(finish_helper_threads, nullptr, nullptr);
     team.process = system::fork_generation();
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
@@ -61,9 +63,11 @@ bool wait_for_others(ThreadTeam& team, const timespec* time) {
     }
 }
 
-/// Joins the other threads, which have finished their work, so that their stacks are freed.
+/// Joins the other threads, which have finished their work, so that their stacks are freed. A forked child does not
+/// have them.
 void join_others(ThreadTeam& team) {
     const system::SignalHold hold;
+    if (team.process != system::fork_generation()) return;
     int cancel_state = 0;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
     for (; team.started > 0; --team.started) {
@@ -103,7 +107,7 @@ void run_on_threads(ThreadTeam& team, ThreadLimit threads, const ScratchMemory& 
     start_others(team, threads);
     team.work(team, 0);
     wait_for_others(team, nullptr);
-    if (team.process == system::fork_generation()) join_others(team);
+    join_others(team);
     set_helper_threads(memory, nullptr);
     system::set_float_flags(team.float_flags.load(std::memory_order_relaxed));
 }

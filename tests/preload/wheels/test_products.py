@@ -53,8 +53,8 @@ def plain_run(packages):
 
 
 def plain(packages):
-    """Returns the digests of the steps of these packages without the shim. A single package has the bits that it has beside
-    all others, which each comparison shows, and which saves a run of each package."""
+    """Returns the digests of the steps of these packages without the shim. Those of a single package are taken from the run of
+    all packages, which saves a run. Each comparison shows that the package has the same bits beside all others."""
     if len(packages) > 1:
         return plain_run(packages).digests
     return {name: digest for name, digest in plain_run(PACKAGES).digests.items() if name.split(".")[0] in packages}

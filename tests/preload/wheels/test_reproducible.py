@@ -4,6 +4,7 @@ import itertools
 import os
 import pathlib
 import platform
+import shutil
 import subprocess
 import sys
 
@@ -53,8 +54,10 @@ def test_a_row_has_the_same_bits_in_a_batch_of_any_size_and_alone(words):
     assert len(fixed) == 5 and all(line.endswith(": same") for line in fixed)
     assert any(line.endswith(": differs") for line in own)
 
+
 def test_what_torch_compiled_for_other_instructions_neither_runs_in_this_mode_nor_is_replaced_by_it(tmp_path):
     shim.need(processor.has("avx512f"), "the code differs only where there is AVX-512")
+    shim.need(shutil.which("g++"), "torch.compile needs a C++ compiler")
     script = """if True:
         import torch
         torch.set_num_threads(1)
@@ -67,6 +70,7 @@ def test_what_torch_compiled_for_other_instructions_neither_runs_in_this_mode_no
         done = subprocess.run(words, env={**os.environ, "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}, text=True, capture_output=True,
                               check=False)
         assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
+
 
 @pytest.mark.parametrize("words", [[], ["large"]], ids=["every routine", "large products"])
 def test_random_calls_under_mkl_have_the_bits_of_openblas(words):

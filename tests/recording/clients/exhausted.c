@@ -3,9 +3,11 @@
 //
 //   exhausted malloc               malloc fails (under failing_malloc.c), but is not called
 //   exhausted thread               the same without address space, with the product in a thread of the smallest stack
-//   exhausted handler              like malloc, with the product in a signal handler of a program that has many
-//   pthread keys exhausted space COUNT [KIB]    RLIMIT_AS and malloc exhausted; then with KIB left, 2 * KIB, …, COUNT
-//   times exhausted once                 one product in this process itself
+//   exhausted handler              like malloc, in a signal handler of a program that has many pthread keys
+//
+//   exhausted space COUNT [KIB]    RLIMIT_AS and malloc exhausted; with KIB left, 2 * KIB, …, COUNT times
+//
+//   exhausted once                 one product in this process itself
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>

@@ -13,7 +13,7 @@
 enum { fibers = 20, n = 160, rounds = 40, stack_size = 1 << 18 };
 static ucontext_t contexts[fibers + 1];  // the last one is main's
 static float ones[n * n], results[fibers][n * n];
-static volatile int current = fibers, done, wrong;
+static volatile int current = fibers, done, wrong;  // a signal may interrupt a change of the last two
 static sigset_t changes;
 
 static void change_fiber(int number) {
@@ -33,9 +33,9 @@ static void multiply_often(int fiber) {
         sgemm_("N", "N", &size, &size, &size, &alpha, ones, &size, ones, &size, &zero, result, &size);
         int differs = 0;
         for (int i = 0; i < n * n; ++i) differs |= result[i] != n * alpha;
-        wrong += differs;
+        __atomic_fetch_add(&wrong, differs, __ATOMIC_RELAXED);
     }
-    ++done;
+    __atomic_fetch_add(&done, 1, __ATOMIC_RELAXED);
     for (;;) {
     }
 }

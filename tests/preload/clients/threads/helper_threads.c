@@ -64,10 +64,10 @@ static int fork_inside(void) {
     for (int round = 0; round < 20; ++round) {
         forked = -1;
         ualarm(500 + 100 * (unsigned)round, 0);
-        while (forked == -1) {
+        do {
             memset(c, 0, sizeof c);
             multiply();
-        }
+        } while (forked == -1);
         int wrong = 0, status = 0;
         for (int i = 0; i < n * n; ++i) wrong |= c[i] != n;
         if (forked == 0) _exit(wrong);
