@@ -126,17 +126,18 @@ void follow(LogEntryReader& source, LogWriter& writer) {
         const record::RecordingState state = source.recording().state();
         const bool may_run = state == record::RecordingState::unknown && source.recording().facts().exited_ns == 0 &&
                              !notes_end_of_run(source.path());
+        const bool is_last_reading = !source.read_again();
         const bool is_given_up = may_run && is_silent(source.recording());
-        const bool has_ended = (state != record::RecordingState::live && !may_run) || is_given_up;
+        const bool is_last = is_last_reading || is_given_up || (state != record::RecordingState::live && !may_run);
         if (is_given_up || (may_run && !std::exchange(is_said, true)))
-            say("log",
-                fmt::format("{}: it cannot be seen from this machine, container or PID namespace whether its "
-                            "process still runs; {}",
-                            source.path(),
-                            is_given_up ? "not following it any longer, since it has timed no call for an hour"
-                                        : "following until it notes its end, until it has timed no call for an "
-                                          "hour, or until Ctrl-C"));
-        const bool is_last = !source.read_again() || has_ended;
+            say("log", fmt::format("{}: it cannot be seen from this machine, container or PID namespace whether its "
+                                   "process still runs; {}",
+                                   source.path(),
+                                   is_given_up
+                                       ? "not following it any longer, since by this machine's clock it has timed no "
+                                         "call for an hour"
+                                       : "following until it notes its end, until it has timed no call for an "
+                                         "hour, or until Ctrl-C"));
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last)
             while (source.next_entry_time())
                 if (!source.write_next(writer)) break;
