@@ -55,17 +55,12 @@
     .cfi_def_cfa_offset 0
 .endm
 
-.macro store_words offset
-    stp     x0, x1, [sp, #\offset]
-    stp     x2, x3, [sp, #\offset + 16]
-    stp     x4, x5, [sp, #\offset + 32]
-    stp     x6, x7, [sp, #\offset + 48]
-.endm
-.macro load_words offset
-    ldp     x0, x1, [sp, #\offset]
-    ldp     x2, x3, [sp, #\offset + 16]
-    ldp     x4, x5, [sp, #\offset + 32]
-    ldp     x6, x7, [sp, #\offset + 48]
+// Stores (stp) or loads (ldp) the registers of integer arguments.
+.macro word_pairs instruction, offset
+    \instruction x0, x1, [sp, #\offset]
+    \instruction x2, x3, [sp, #\offset + 16]
+    \instruction x4, x5, [sp, #\offset + 32]
+    \instruction x6, x7, [sp, #\offset + 48]
 .endm
 
 // The frame that shim/entry/frame.hpp reads:  x29 x30 x8 | q0..q7 | x0..x7 | stack arguments
@@ -78,7 +73,7 @@
     stp     q2, q3, [sp, #64]
     stp     q4, q5, [sp, #96]
     stp     q6, q7, [sp, #128]
-    store_words 160
+    word_pairs stp, 160
 .endm
 
 .macro restore_arguments
@@ -87,7 +82,7 @@
     ldp     q2, q3, [sp, #64]
     ldp     q4, q5, [sp, #96]
     ldp     q6, q7, [sp, #128]
-    load_words 160
+    word_pairs ldp, 160
     leave_frame FRAME_SIZE
 .endm
 
@@ -133,13 +128,13 @@
     enter_frame (WORDS_SIZE + 16)
     mov     x29, sp
     str     x16, [sp, #16]
-    store_words 32
+    word_pairs stp, 32
     mov     x0, x16
     add     x1, sp, #32
     bl      fp32shim_express
     mov     x17, x0
     ldr     x16, [sp, #16]
-    load_words 32
+    word_pairs ldp, 32
     leave_frame (WORDS_SIZE + 16)
     cbz     x17, fp32shim_govern_gate
     br      x17
@@ -151,7 +146,7 @@
     begin_gate fp32shim_cublas_gate
     enter_frame WORDS_SIZE
     mov     x29, sp
-    store_words 16
+    word_pairs stp, 16
     mov     x0, x16
     add     x1, sp, #16
     bl      fp32shim_govern_cublas
@@ -161,7 +156,7 @@
     leave_frame WORDS_SIZE
     ret
 1:  .cfi_restore_state
-    load_words 16
+    word_pairs ldp, 16
     leave_frame WORDS_SIZE
     br      x17
     end_function fp32shim_cublas_gate
